@@ -1,0 +1,160 @@
+/**
+ * The storage port: named bytes, sync, publish, lock. Nothing here knows what an event or a frame is.
+ *
+ * Names are relative, `/`-separated, without empty, `.` or `..` parts; anything else is a `RangeError`. Whatever writes
+ * needs the held lock; readers create nothing, not even the root.
+ *
+ * @module
+ */
+
+/** What a medium promises, as data. `holdfast doctor` prints it and the README shows it as a table. */
+export interface StorageTraits {
+  /** A short name of the medium, for people: "file", "memory", "opfs". */
+  readonly medium: string;
+  /** What an acknowledged `sync()` means: on the device, somewhere in a buffer, or nothing. */
+  readonly sync: "device" | "buffered" | "none";
+  /** Whether a published *name* survives power loss when `publish()` returns. */
+  readonly names: "synced" | "deferred";
+  /** How a name is published without overwriting. A medium that may fall back says what it tried last. */
+  readonly publish: "link" | "claim";
+  /** Among whom the lock excludes. */
+  readonly lockScope: "host" | "origin" | "process";
+  /** Whether the bytes outlive the process: always, as long as the host lets them, or never. */
+  readonly persistence: "persistent" | "best-effort" | "volatile";
+}
+
+/** One name directly below a folder. */
+export interface StorageEntry {
+  /** The whole name from the root. A folder's name ends with `/`. */
+  readonly name: string;
+  /** `other` is whatever we refuse to open: a symbolic link, a device, a socket. */
+  readonly kind: "file" | "folder" | "other";
+}
+
+/** What is known of a file without reading it. */
+export interface StorageStat {
+  readonly sizeBytes: number;
+  /** An opaque word that changes when the file is replaced or written. Compare for equality only. */
+  readonly revision: string;
+}
+
+/** A byte range: `startBytes` inclusive, `endBytes` exclusive; both clipped to the file. */
+export interface ByteRange {
+  readonly startBytes: number;
+  readonly endBytes?: number;
+}
+
+/**
+ * A medium that keeps named bytes.
+ *
+ * @see StorageTraits for what each medium promises
+ */
+export interface StoragePort extends AsyncDisposable {
+  readonly traits: StorageTraits;
+
+  /**
+   * The entries one level below `prefix`, in ascending order of their names by UTF-16 unit.
+   *
+   * @param prefix `""` or a folder name ending with `/`. A folder that is not there has no entries.
+   * @throws {StorageLostError} when the folder is there but cannot be read
+   */
+  list(prefix: string): Promise<readonly StorageEntry[]>;
+
+  /** Size and revision, or `null` when there is no such file. Throws {@link StorageLostError} for anything but a file. */
+  stat(name: string): Promise<StorageStat | null>;
+
+  /**
+   * Reads a range, whole file by default, also while somebody appends: bytes beyond the size first seen are cut.
+   *
+   * @throws {NotFoundError} when there is no such file
+   */
+  read(name: string, range?: ByteRange): Promise<Uint8Array<ArrayBuffer>>;
+
+  /**
+   * Takes the exclusive lock `name`, creating its folder and file. Never waits.
+   *
+   * @throws {LockHeldError} when another holder, in this process or another, is alive
+   */
+  lock(name: string): Promise<StorageLock>;
+
+  /** Whether somebody holds the lock `name` now. Creates nothing and takes nothing. An answer, not a promise. */
+  isLocked(name: string): Promise<boolean>;
+
+  /** Starts a file that has no name yet. Staging files a dead writer left beside `name` are swept here, under the lock. */
+  stage(name: string, lock: StorageLock): Promise<StagedFile>;
+
+  /**
+   * Opens an existing file for appending. Never creates.
+   *
+   * @throws {NotFoundError} when there is no such file
+   * @throws {LockHeldError} when a live writer still holds the file itself (its lock file was deleted under it)
+   */
+  open(name: string, lock: StorageLock): Promise<StorageFile>;
+
+  /**
+   * Removes a file, or, when `name` ends with `/`, a folder with everything left in it (the lock file last). The removal
+   * is synced as far as `traits.names` says. A name that is not there is no error.
+   */
+  remove(name: string, lock: StorageLock): Promise<void>;
+
+  /** Releases every lock and closes every file this port still holds. */
+  close(): Promise<void>;
+}
+
+/** A file without a name. Nobody sees it until it is published whole. */
+export interface StagedFile extends AsyncDisposable {
+  /** Appends all the bytes, or throws. */
+  append(bytes: Uint8Array): Promise<void>;
+  /**
+   * Makes the whole content appear under its name, synced, and returns it open.
+   *
+   * @throws {AlreadyExistsError} when the name is taken: the bytes that were there first stay, and the stage is discarded
+   */
+  publish(): Promise<StorageFile>;
+  /** Throws the content away. Harmless after `publish()`. */
+  discard(): Promise<void>;
+}
+
+/** A file open for appending, under a lock. */
+export interface StorageFile extends AsyncDisposable {
+  readonly name: string;
+  /** The length after the last append, truncate or open, in bytes. */
+  readonly sizeBytes: number;
+  /**
+   * Appends all the bytes, or throws with the file cut back to its old length; the same file may then retry.
+   * The bytes are not durable before `sync()`.
+   *
+   * @throws {LockLostError} when the lock file or the file is not the one that was opened, or its size is not the one remembered
+   * @throws {StorageFullError} when there is no room
+   * @throws {ShortWriteError} when the medium took fewer bytes
+   */
+  append(bytes: Uint8Array): Promise<void>;
+  /**
+   * Makes everything appended durable, as far as `traits.sync` says.
+   *
+   * After a failed sync this file is spent: every later call throws. Reopen it, truncate to the last acknowledged length,
+   * and append the rest anew, because a page cache may have dropped what it could not write.
+   *
+   * @throws {SyncFailedError}
+   */
+  sync(): Promise<void>;
+  /** Cuts the file to `sizeBytes` (at most its length). Not durable before `sync()`. */
+  truncate(sizeBytes: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A held exclusive lock. It ends with `release()`, with the port, or with the process. */
+export interface StorageLock extends AsyncDisposable {
+  readonly name: string;
+  /** Whether the lock is still ours and its file is still the one we locked. */
+  isHeld(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+/** Publishes `bytes` under `name` in one go: stage, append, publish, close. */
+export async function publish(port: StoragePort, name: string, bytes: Uint8Array, lock: StorageLock): Promise<void> {
+  await using staged = await port.stage(name, lock);
+  await staged.append(bytes);
+  const file = await staged.publish();
+  await file.close();
+}
