@@ -1,0 +1,13 @@
+/**
+ * Lossless JSON: the values that come back from `JSON.parse(JSON.stringify(value))` exactly as they went in.
+ *
+ * @module
+ */
+
+/** A JSON value. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+
+/** A plain JSON object. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue | undefined;
+}
