@@ -1,0 +1,51 @@
+/**
+ * What is open at the end of a log: the state that the brackets fold keeps and the bracket rules read.
+ *
+ * @module
+ */
+
+/** How many problems are kept with their text. The others are only counted. */
+export const BRACKET_PROBLEMS_KEPT_MAX = 8;
+
+/** A call recorded in the open step. */
+export interface RecordedCall {
+  /** The model's id, or the `subCallId` of a nested call. */
+  readonly callId: string;
+  /** seq of its `tool/call`, or of its `tool/ptc-dispatch-start`. */
+  readonly callSeq: number;
+  readonly isNested: boolean;
+  readonly hasMarker: boolean;
+  readonly isAnswered: boolean;
+}
+
+/** The compaction whose lock is held. */
+export interface OpenCompaction {
+  readonly compactionId: string;
+  readonly sourceCommandId: string | null;
+  /** The turn it belongs to; `null` for one that stands between turns. */
+  readonly turn: number | null;
+  /** seq of its `compaction/start`. */
+  readonly seq: number;
+  readonly hasSummary: boolean;
+}
+
+/** What is open at the end of a log. */
+export interface Brackets {
+  readonly turn: number | null;
+  readonly step: number | null;
+  /** The number of the newest turn, 0 before the first. */
+  readonly lastTurn: number;
+  /** The number of the newest step of the newest turn, 0 before its first. */
+  readonly lastStep: number;
+  /** The calls recorded in the open step, in log order, those with a result included. */
+  readonly calls: readonly RecordedCall[];
+  /** Ids of the questions of the open turn that wait for their `approval/decided`. */
+  readonly questions: readonly string[];
+  /** `null` also for one left open by an earlier lifecycle: `session/end-seed` makes it stale. */
+  readonly compaction: OpenCompaction | null;
+  readonly problems: {
+    readonly count: number;
+    /** The first ones, at most {@linkcode BRACKET_PROBLEMS_KEPT_MAX}. */
+    readonly first: readonly { readonly seq: number; readonly message: string }[];
+  };
+}

@@ -1,0 +1,60 @@
+/**
+ * The crash classes: what the log proves about a call without a result.
+ *
+ * @see architecture "Crash classes"
+ * @module
+ */
+import type { PendingCall, PendingCalls } from "./pending_calls.ts";
+
+/** Its effect did not happen and was not even begun; its effect did not happen; nobody knows. */
+export type CallClass = "not_started" | "not_dispatched" | "outcome_unknown";
+
+/** An open turn, as `verify` and a resume report it. */
+export interface OpenTurn {
+  readonly turn: number;
+  readonly step: number | null;
+  readonly calls: readonly {
+    readonly callId: string;
+    readonly callSeq: number | null;
+    readonly name: string;
+    readonly class: CallClass;
+  }[];
+}
+
+/**
+ * Classes one call. A doubt is never decided for "did not happen".
+ *
+ * @example
+ * ```ts
+ * import { classOf } from "./classes.ts";
+ *
+ * const recorded = { callSeq: 9, marker: null, strayMarker: false };
+ * if (classOf({ ...recorded, barriersOn: true }) !== "not_dispatched") throw new Error("unreachable");
+ * if (classOf({ ...recorded, barriersOn: false }) !== "outcome_unknown") throw new Error("unreachable");
+ * ```
+ */
+export function classOf(call: Pick<PendingCall, "callSeq" | "marker" | "barriersOn" | "strayMarker">): CallClass {
+  if (call.strayMarker || call.marker !== null) return "outcome_unknown";
+  if (call.callSeq === null) return "not_started";
+  return call.barriersOn ? "not_dispatched" : "outcome_unknown";
+}
+
+/**
+ * What is open at the end of a log, each call with its class; `null` when no turn is open.
+ *
+ * @example
+ * ```ts
+ * import { openTurn } from "./classes.ts";
+ * import { pendingCallsFold } from "./pending_calls.ts";
+ *
+ * if (openTurn(pendingCallsFold.initial()) !== null) throw new Error("unreachable");
+ * ```
+ */
+export function openTurn(state: PendingCalls): OpenTurn | null {
+  if (state.turn === null) return null;
+  const calls = state.calls.map((call) => {
+    const { callId, callSeq, name } = call;
+    return { callId, callSeq, name, class: classOf(call) };
+  });
+  return { turn: state.turn, step: state.step, calls };
+}

@@ -1,0 +1,88 @@
+/**
+ * All folds of a log in one: what a session holds in memory instead of its history.
+ *
+ * @module
+ */
+import type { SessionEvent } from "../event/mod.ts";
+import type { Brackets } from "./bracket_state.ts";
+import { bracketsFold } from "./brackets.ts";
+import type { Fold } from "./fold.ts";
+import { type Inbox, inboxFold } from "./inbox.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { type PendingCalls, pendingCallsFold } from "./pending_calls.ts";
+import { type ApprovalPolicy, policyFold } from "./policy.ts";
+import { type Route, routeFold } from "./route.ts";
+import { type Surface, surfaceFold } from "./surface.ts";
+import { type Unresolved, unresolvedFold } from "./unresolved.ts";
+
+/** Everything derived from a log. */
+export interface LogFolds {
+  readonly surface: Surface;
+  readonly brackets: Brackets;
+  readonly pendingCalls: PendingCalls;
+  /** The same as `pendingCalls.lifecycle`. */
+  readonly lifecycle: Lifecycle;
+  readonly inbox: Inbox;
+  readonly policy: ApprovalPolicy;
+  readonly route: Route;
+  readonly unresolved: Unresolved;
+  /** Time of the last event, milliseconds since the epoch; `null` for an empty log. */
+  readonly lastTime: number | null;
+  /** One more than the seq of the last event; 0 for an empty log. */
+  readonly nextSeq: number;
+}
+
+/** Applies every fold. Session, verify and repair use this one, so they cannot disagree. */
+export const logFold: Fold<LogFolds> = {
+  name: "log",
+  version: 1,
+
+  initial() {
+    const pendingCalls = pendingCallsFold.initial();
+    return {
+      surface: surfaceFold.initial(),
+      brackets: bracketsFold.initial(),
+      pendingCalls,
+      lifecycle: pendingCalls.lifecycle,
+      inbox: inboxFold.initial(),
+      policy: policyFold.initial(),
+      route: routeFold.initial(),
+      unresolved: unresolvedFold.initial(),
+      lastTime: null,
+      nextSeq: 0,
+    };
+  },
+
+  apply(state: LogFolds, event: SessionEvent): LogFolds {
+    const pendingCalls = pendingCallsFold.apply(state.pendingCalls, event);
+    return {
+      surface: surfaceFold.apply(state.surface, event),
+      brackets: bracketsFold.apply(state.brackets, event),
+      pendingCalls,
+      lifecycle: pendingCalls.lifecycle,
+      inbox: inboxFold.apply(state.inbox, event),
+      policy: policyFold.apply(state.policy, event),
+      route: routeFold.apply(state.route, event),
+      unresolved: unresolvedFold.apply(state.unresolved, event),
+      lastTime: event.time,
+      nextSeq: event.seq + 1,
+    };
+  },
+};
+
+/**
+ * Folds events, from a given state or from the beginning.
+ *
+ * @example
+ * ```ts
+ * import { foldEvents, logFold } from "./log_fold.ts";
+ *
+ * const folds = foldEvents(logFold, [{ type: "turn/start", seq: 0, time: 1, data: { turn: 1 } }]);
+ * if (folds.brackets.turn !== 1 || folds.nextSeq !== 1) throw new Error("unreachable");
+ * ```
+ */
+export function foldEvents<State>(fold: Fold<State>, events: Iterable<SessionEvent>, from = fold.initial()): State {
+  let state = from;
+  for (const event of events) state = fold.apply(state, event);
+  return state;
+}

@@ -1,0 +1,21 @@
+/**
+ * Derived state: pure reductions over the events of a log.
+ *
+ * Folds expect events whose shape was checked, by the parser or by `Session.append`. They never throw.
+ *
+ * @module
+ */
+export * from "./bracket_rules.ts";
+export * from "./bracket_state.ts";
+export * from "./brackets.ts";
+export * from "./classes.ts";
+export * from "./fold.ts";
+export * from "./inbox.ts";
+export * from "./lifecycle.ts";
+export * from "./log_fold.ts";
+export * from "./pending_calls.ts";
+export * from "./policy.ts";
+export * from "./route.ts";
+export * from "./shared_list.ts";
+export * from "./surface.ts";
+export * from "./unresolved.ts";

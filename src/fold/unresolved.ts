@@ -1,0 +1,179 @@
+/**
+ * The effects of a log whose outcome nobody knows: begun, and not settled by a result, a lookup or a person.
+ *
+ * It holds effects that are running now as well as those a crash, a timeout or an abort left behind, from every lifecycle.
+ * A body that declares the effect "none" changes nothing in the world, so it is never in here.
+ *
+ * @see architecture "Crash classes", "Order at resume"
+ * @module
+ */
+import {
+  type EffectClass,
+  type EventData,
+  type EventOf,
+  isEvent,
+  type SessionEvent,
+  TOOL_OUTCOME_UNKNOWN,
+  TOOL_TIMEOUT,
+} from "../event/mod.ts";
+import type { Fold } from "./fold.ts";
+import { subCallIdOf } from "./nested.ts";
+import { answeredIndex } from "./pending_calls.ts";
+
+/**
+ * Codes of results that do not tell whether the effect happened. `ABORTED` means that a body that ran was told to stop; a
+ * request it had sent may still have arrived.
+ */
+export const UNSETTLED_CODES: ReadonlySet<string> = new Set([TOOL_OUTCOME_UNKNOWN, TOOL_TIMEOUT, "ABORTED"]);
+
+/** An effect whose outcome is not known. */
+export interface UnresolvedEffect {
+  readonly turn: number;
+  readonly step: number;
+  readonly callId: string;
+  /** seq of its `tool/call` (nested: `tool/ptc-dispatch-start`). It names the effect, in a verdict and in `retryOf`. */
+  readonly callSeq: number;
+  readonly name: string;
+  /** The model's raw text. */
+  readonly arguments: string;
+  /** `null` when no marker was written: another program's call, or a lifecycle without barriers. */
+  readonly effectKey: string | null;
+  /** As declared at dispatch; "opaque" when there was no marker. */
+  readonly effect: EffectClass;
+  /** callSeq of the effect it repeats, under the same key. */
+  readonly retryOf?: number;
+  /** Whether no result can come any more: its call has one, or its turn has ended. */
+  readonly isClosed: boolean;
+  /** Whether a person allowed a repetition without another question. */
+  readonly retryGranted: boolean;
+}
+
+/** A call that was recorded and waits for its result. */
+export interface AwaitedCall {
+  readonly callId: string;
+  readonly callSeq: number;
+  readonly name: string;
+  readonly arguments: string;
+  readonly hasMarker: boolean;
+}
+
+/** The unresolved effects of a log, oldest first. They grow by what crashes leave unsettled, never by what was settled. */
+export interface Unresolved {
+  readonly effects: readonly UnresolvedEffect[];
+  /** The recorded calls of the open turn without a result: what a marker or a result may refer to. */
+  readonly awaited: readonly AwaitedCall[];
+  /** The same for nested calls. */
+  readonly awaitedNested: readonly AwaitedCall[];
+}
+
+/** Follows markers, results and verdicts. */
+export const unresolvedFold: Fold<Unresolved> = {
+  name: "unresolved",
+  version: 1,
+
+  initial: () => ({ effects: [], awaited: [], awaitedNested: [] }),
+
+  apply(state: Unresolved, event: SessionEvent): Unresolved {
+    if (isEvent(event, "turn/start") || isEvent(event, "turn/end")) return withTurnOver(state);
+    if (isEvent(event, "tool/call")) {
+      const { callId, name } = event.data;
+      const call = { callId, callSeq: event.seq, name, arguments: event.data.arguments, hasMarker: false };
+      return { ...state, awaited: [...state.awaited, call] };
+    }
+    if (isEvent(event, "tool/ptc-dispatch-start")) {
+      const { subCallId, name } = event.data;
+      const call = { callId: subCallId, callSeq: event.seq, name, arguments: event.data.arguments, hasMarker: false };
+      return { ...state, awaitedNested: [...state.awaitedNested, call] };
+    }
+    if (isEvent(event, "effect/dispatched")) return withMarker(state, event.data);
+    if (isEvent(event, "tool/result")) return withResult(state, event);
+    if (event.type === "tool/ptc-dispatch") return withNestedResult(state, subCallIdOf(event));
+    if (isEvent(event, "effect/reconciled")) return withVerdict(state, event.data);
+    return state;
+  },
+};
+
+function withMarker(state: Unresolved, data: EventData["effect/dispatched"]): Unresolved {
+  const { turn, step, callId, callSeq, effectKey, effect, retryOf } = data;
+  const isIt = (call: AwaitedCall) => call.callSeq === callSeq && call.callId === callId;
+  const call = state.awaited.find(isIt) ?? state.awaitedNested.find(isIt);
+  // A stray marker names no call to ask about. It makes the pending calls unknown, and their closers bring them in here.
+  if (call === undefined || call.hasMarker) return state;
+
+  const marked = (calls: readonly AwaitedCall[]) =>
+    calls.map((each) => isIt(each) ? { ...each, hasMarker: true } : each);
+  const next = { ...state, awaited: marked(state.awaited), awaitedNested: marked(state.awaitedNested) };
+  if (effect === "none") return next;
+  const { name, arguments: text } = call;
+  const key = { effectKey, effect, ...(retryOf === undefined ? {} : { retryOf }) };
+  const begun = { turn, step, callId, callSeq, name, arguments: text, ...key, isClosed: false, retryGranted: false };
+  return { ...next, effects: [...state.effects, begun] };
+}
+
+function withResult(state: Unresolved, result: EventOf<"tool/result">): Unresolved {
+  const index = answeredIndex(state.awaited, result);
+  const call = state.awaited[index];
+  if (call === undefined) return state;
+  const next = { ...state, awaited: state.awaited.toSpliced(index, 1) };
+
+  const { turn, step, message, error } = result.data;
+  if (error === undefined || !UNSETTLED_CODES.has(error.code)) {
+    const [block] = message.content;
+    const isError = block?.type === "tool-result" && block.isError === true;
+    return { ...next, effects: settled(state.effects, call.callSeq, !isError) };
+  }
+  if (call.hasMarker) return { ...next, effects: changed(state.effects, call.callSeq, { isClosed: true }) };
+  if (error.code !== TOOL_OUTCOME_UNKNOWN) return next;
+  const { callId, callSeq, name, arguments: text } = call;
+  const known = { turn, step, callId, callSeq, name, arguments: text };
+  const assumed = { effectKey: null, effect: "opaque", isClosed: true, retryGranted: false } as const;
+  return { ...next, effects: [...state.effects, { ...known, ...assumed }] };
+}
+
+function withNestedResult(state: Unresolved, callId: string | null): Unresolved {
+  const index = state.awaitedNested.findIndex((call) => call.callId === callId);
+  const call = state.awaitedNested[index];
+  if (call === undefined) return state;
+  const effects = settled(state.effects, call.callSeq, false);
+  return { ...state, awaitedNested: state.awaitedNested.toSpliced(index, 1), effects };
+}
+
+function withVerdict(state: Unresolved, { callSeq, verdict }: EventData["effect/reconciled"]): Unresolved {
+  if (verdict === "happened") return { ...state, effects: settled(state.effects, callSeq, true) };
+  if (verdict === "absent") return { ...state, effects: settled(state.effects, callSeq, false) };
+  if (verdict === "retry") return { ...state, effects: changed(state.effects, callSeq, { retryGranted: true }) };
+  return state;
+}
+
+function withTurnOver(state: Unresolved): Unresolved {
+  const effects = state.effects.every((effect) => effect.isClosed)
+    ? state.effects
+    : state.effects.map((effect) => ({ ...effect, isClosed: true }));
+  return { effects, awaited: [], awaitedNested: [] };
+}
+
+/**
+ * Takes an effect out, and with `happened` also what shares its key: under this key the effect is there. A repetition that
+ * failed says nothing about the first try.
+ */
+function settled(
+  effects: readonly UnresolvedEffect[],
+  callSeq: number,
+  happened: boolean,
+): readonly UnresolvedEffect[] {
+  const effect = effects.find((each) => each.callSeq === callSeq);
+  if (effect === undefined) return effects;
+  return effects.filter((each) => {
+    if (each === effect) return false;
+    const isSame = each.callSeq === effect.retryOf || (each.effectKey !== null && each.effectKey === effect.effectKey);
+    return !(happened && isSame);
+  });
+}
+
+function changed(
+  effects: readonly UnresolvedEffect[],
+  callSeq: number,
+  change: Partial<UnresolvedEffect>,
+): readonly UnresolvedEffect[] {
+  return effects.map((effect) => effect.callSeq === callSeq ? { ...effect, ...change } : effect);
+}

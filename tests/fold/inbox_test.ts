@@ -1,0 +1,55 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { EventData, Message, SessionEvent } from "../../src/event/mod.ts";
+import { foldEvents, type Inbox, inboxFold, inboxProblem } from "../../src/fold/mod.ts";
+
+function message(id: string): Message {
+  return { id, role: "user", content: [], source: { kind: "user" } };
+}
+
+function splice(
+  target: EventData["agent/inbox/spliced"]["target"],
+  start: number,
+  removedCount: number | undefined,
+  ...inserted: string[]
+): SessionEvent {
+  const data = { target, start, ...(removedCount === undefined ? {} : { removedCount }) };
+  const event = { type: "agent/inbox/spliced", seq: 0, time: 1, data: { ...data, inserted: inserted.map(message) } };
+  return event as unknown as SessionEvent;
+}
+
+function ids({ nextTurn, nextStep }: Inbox): string[][] {
+  return [nextTurn.map(({ id }) => id), nextStep.map(({ id }) => id)];
+}
+
+Deno.test("inboxFold inserts and removes at a place of the named list", () => {
+  const inbox = foldEvents(inboxFold, [
+    splice("next-turn", 0, undefined, "a", "b"),
+    splice("next-step", 0, undefined, "x"),
+    splice("next-turn", 1, undefined, "c"),
+    splice("next-turn", 0, 1),
+  ]);
+  assertEquals(ids(inbox), [["c", "b"], ["x"]]);
+});
+
+Deno.test("inboxProblem() refuses a splice outside its list and a message that waits already", () => {
+  const inbox = foldEvents(inboxFold, [splice("next-turn", 0, 0, "a", "b"), splice("next-step", 0, 0, "x")]);
+  const cases: [SessionEvent, string | null][] = [
+    [splice("next-turn", 2, 0, "c"), null],
+    [splice("next-turn", 3, 0, "c"), "it removes 0 from 3 on, and next-turn holds 2"],
+    [splice("next-turn", 1, 2), "it removes 2 from 1 on, and next-turn holds 2"],
+    [splice("next-step", 0, 2), "next-step holds 1"],
+    [splice("next-turn", 0, 0, "x"), 'message "x" waits in the inbox already'],
+    [splice("next-turn", 0, 0, "c", "c"), 'message "c" waits in the inbox already'],
+    [splice("next-turn", 0, 1, "a"), null],
+    [{ type: "turn/start", seq: 0, time: 1, data: { turn: 1 } }, null],
+  ];
+  for (const [event, found] of cases) {
+    const problem = inboxProblem(inbox, event);
+    if (found === null) assertEquals(problem, null);
+    else assertStringIncludes(problem ?? "", found);
+  }
+});
+
+Deno.test("inboxFold cuts a splice of a damaged log to the list", () => {
+  assertEquals(ids(inboxFold.apply(inboxFold.initial(), splice("next-turn", 7, 3, "a"))), [["a"], []]);
+});

@@ -1,0 +1,135 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { freezeJson, shapeProblem } from "../../src/event/mod.ts";
+import {
+  bracketProblem,
+  foldEvents,
+  inboxProblem,
+  logFold,
+  type LogFolds,
+  openTurn,
+  surfaceProblem,
+} from "../../src/fold/mod.ts";
+import { LogBuilder, plain } from "./log_builder.ts";
+import { randomLogs } from "./random_log.ts";
+
+const RUNS = { seed: 1, numRuns: 300 };
+
+/** The state after each prefix, the empty one first. */
+function states(events: Parameters<typeof foldEvents>[1]): LogFolds[] {
+  const found = [logFold.initial()];
+  for (const event of events) found.push(logFold.apply(found.at(-1)!, event));
+  return found;
+}
+
+Deno.test("the rules accept every event of a random legal log", () => {
+  const seen = new Set<string>();
+  fc.assert(
+    fc.property(randomLogs(), ({ events }) => {
+      let folds = logFold.initial();
+      for (const event of events) {
+        const problems = [
+          bracketProblem(folds.brackets, event),
+          surfaceProblem(folds.surface, event),
+          inboxProblem(folds.inbox, event),
+        ];
+        assertEquals([...problems, shapeProblem(event)], [null, null, null, null], `${event.type} at seq ${event.seq}`);
+        seen.add(event.type);
+        folds = logFold.apply(folds, event);
+      }
+      assertEquals([folds.brackets.problems.count, folds.surface.fault], [0, null]);
+    }),
+    RUNS,
+  );
+  // The generator must reach what the other properties speak about.
+  for (
+    const type of ["effect/dispatched", "approval/asked", "compaction/end", "tool/ptc-dispatch", "session/end-seed"]
+  ) {
+    assert(seen.has(type), `no random log holds a ${type}`);
+  }
+});
+
+Deno.test("logFold gives the same state whether it goes on from an old state or starts anew", () => {
+  fc.assert(
+    fc.property(randomLogs(), fc.nat(), ({ events }, at) => {
+      const all = states(events);
+      const from = at % all.length;
+      // The state is an old version by now: newer ones share its lists.
+      const resumed = foldEvents(logFold, events.slice(from), all[from]);
+      assertEquals(plain(resumed), plain(foldEvents(logFold, events)));
+      assertEquals(plain(resumed), plain(all.at(-1)));
+    }),
+    RUNS,
+  );
+});
+
+Deno.test("logFold.apply() never changes the state it is given, deep-frozen or not", () => {
+  fc.assert(
+    fc.property(randomLogs(), ({ events }) => {
+      let folds = freezeJson(logFold.initial());
+      for (const event of events) {
+        const before = JSON.stringify(folds);
+        const next = freezeJson(logFold.apply(folds, freezeJson(event)));
+        assertEquals(JSON.stringify(folds), before, `${event.type} at seq ${event.seq}`);
+        folds = next;
+      }
+    }),
+    RUNS,
+  );
+});
+
+Deno.test("two logs that part ways after a common state do not see each other's events", () => {
+  const log = new LogBuilder();
+  log.user("common");
+  const common = log.folds();
+  const base = { seq: 1, time: 5, type: "user/message", surfaceOp: "append" } as const;
+  const message = (id: string) => ({ id, role: "user", content: [], source: { kind: "user" } });
+  const left = logFold.apply(common, { ...base, data: message("left") });
+  const right = logFold.apply(common, { ...base, data: message("right") });
+  assertEquals(left.surface.nodes.toArray().map((node) => node.message.id), ["u0", "left"]);
+  assertEquals(right.surface.nodes.toArray().map((node) => node.message.id), ["u0", "right"]);
+  assertEquals(common.surface.nodes.length, 1);
+});
+
+Deno.test("classOf() never says of a body that may have run that it did not, over every prefix of a random log", () => {
+  const seen = { not_started: 0, not_dispatched: 0, outcome_unknown: 0 };
+  fc.assert(
+    fc.property(randomLogs(), ({ events, mayRunFrom, ours }) => {
+      states(events).forEach((folds, prefix) => {
+        for (const { callId, class: found } of openTurn(folds.pendingCalls)?.calls ?? []) {
+          seen[found]++;
+          const { messageSeq, callSeq } = folds.pendingCalls.calls.find((call) => call.callId === callId)!;
+          const from = mayRunFrom.get(`${messageSeq} ${callId}`) ?? Infinity;
+          if (found !== "outcome_unknown") assert(from >= prefix, `${callId} may have run after seq ${from}: ${found}`);
+          // Where barriers are kept the answer is also sharp.
+          const isOurs = ours.some((lifecycle) => messageSeq >= lifecycle.from && prefix <= lifecycle.to);
+          if (isOurs && from >= prefix) assertEquals(found, callSeq === null ? "not_started" : "not_dispatched");
+        }
+      });
+    }),
+    RUNS,
+  );
+  for (const [name, count] of Object.entries(seen)) assert(count > 100, `${name} was seen ${count} times`);
+});
+
+Deno.test("logFold keeps time and next seq of the last event, whatever its type", () => {
+  const folds = foldEvents(logFold, [
+    { type: "turn/start", seq: 0, time: 9, data: { turn: 1 } },
+    { type: "future/thing", seq: 1, time: 4, data: null, ignorable: true, surfaceOp: "append" },
+  ]);
+  assertEquals([folds.lastTime, folds.nextSeq, folds.surface.nodes.length], [4, 2, 0]);
+  assertEquals([logFold.initial().lastTime, logFold.initial().nextSeq], [null, 0]);
+});
+
+Deno.test("logFold takes 200,000 surface events without copying the surface each time", () => {
+  const base = { time: 1, type: "user/message", surfaceOp: "append" } as const;
+  const data = { id: "m", role: "user", content: [], source: { kind: "user" } };
+  const start = performance.now();
+  let folds = logFold.initial();
+  for (let seq = 0; seq < 200_000; seq++) {
+    folds = logFold.apply(folds, { ...base, seq, data });
+    // It takes a fraction of a second; copying 160 GB of list takes minutes.
+    assert(performance.now() - start < 10_000, `${seq} events took 10 s`);
+  }
+  assertEquals(folds.surface.nodes.length, 200_000);
+});
