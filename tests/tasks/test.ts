@@ -1,0 +1,38 @@
+/**
+ * `deno task test`: prepares what the tests use, runs all tests and all documentation examples, and sums up.
+ *
+ * With arguments (`deno task test tests/frame`), runs only those files.
+ *
+ * @module
+ */
+
+import { requireDeno } from "../../src/cli/deno_version.ts";
+import { type Part, runPart } from "./test_part.ts";
+import { prepareTools } from "./test_tools.ts";
+
+requireDeno("test");
+
+// The modes of files are part of what is tested; the starting shell's umask is not.
+Deno.umask(0o022);
+const env = await prepareTools();
+const fixtures = Deno.env.get("HOLDFAST_FIXTURES");
+console.log(
+  fixtures
+    ? `fixtures: ${fixtures}`
+    : "fixtures: HOLDFAST_FIXTURES is not set, so the cases that read large session files are not run",
+);
+
+const parts: Part[] = Deno.args.length > 0 ? [await runPart("tests", ["--frozen", ...Deno.args], env)] : [
+  await runPart("tests", ["--frozen", "tests"], env),
+  await runPart("documentation examples", ["--frozen", "--doc", "mod.ts", "src"], env),
+];
+
+console.log("\nSummary");
+for (const { name, passed, failed, ignored, notRun } of parts) {
+  console.log(`  ${name}: ${passed} passed, ${failed} failed${ignored > 0 ? `, ${ignored} ignored` : ""}`);
+  for (const line of notRun) console.log(`    ${line}`);
+}
+const total = (count: "passed" | "failed") => parts.reduce((sum, part) => sum + part[count], 0);
+console.log(`${total("passed")} passed, ${total("failed")} failed`);
+// A run that found no test has shown nothing.
+Deno.exit(total("failed") > 0 || total("passed") === 0 ? 1 : 0);

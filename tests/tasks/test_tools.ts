@@ -1,0 +1,65 @@
+/**
+ * The programs that some tests use to judge us from outside, found or installed, and what was done said aloud.
+ *
+ * @module
+ */
+
+import { findNode } from "../support/node.ts";
+
+/** Command → the Debian package that brings it. */
+const TOOLS: readonly [command: string, package_: string, use: string][] = [
+  ["zstd", "zstd", "checks the files we write"],
+  ["flock", "util-linux", "holds locks from another process, and locks for Node"],
+];
+
+/** Finds or installs what the tests use. Returns the environment for them. */
+export async function prepareTools(): Promise<Record<string, string>> {
+  const missing: string[] = [];
+  for (const [command, package_, use] of TOOLS) {
+    const path = await findCommand(command);
+    console.log(path === null ? `${command}: not on the PATH (${use})` : `${command}: ${path}`);
+    if (path === null) missing.push(package_);
+  }
+  if (missing.length > 0) await install(missing);
+
+  try {
+    const node = await findNode();
+    console.log(`node: ${node}`);
+    return { HOLDFAST_NODE: node };
+  } catch (error) {
+    // The tests that need Node fail and say the same; the others still run.
+    console.log(`node: ${error instanceof Error ? error.message : error}`);
+    return {};
+  }
+}
+
+async function findCommand(command: string): Promise<string | null> {
+  for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
+    const path = `${folder}/${command}`;
+    const info = await Deno.stat(path).catch(() => null);
+    if (info?.isFile && ((info.mode ?? 0o111) & 0o111) !== 0) return path;
+  }
+  return null;
+}
+
+async function install(packages: string[]): Promise<void> {
+  const line = `apt-get install -y ${packages.join(" ")}`;
+  if (Deno.build.os !== "linux" || Deno.uid() !== 0 || (await findCommand("apt-get")) === null) {
+    console.log(`Not installed (needs root and apt-get): ${packages.join(", ")}. By hand: sudo ${line}`);
+    return;
+  }
+  console.log(`Installing: ${line}`);
+  await apt(["update", "-qq"]);
+  const isInstalled = await apt(["install", "-y", "-qq", "--no-install-recommends", ...packages]);
+  console.log(isInstalled ? `Installed ${packages.join(", ")}` : `Could not install ${packages.join(", ")}`);
+}
+
+async function apt(args: string[]): Promise<boolean> {
+  const { success } = await new Deno.Command("apt-get", {
+    args,
+    env: { DEBIAN_FRONTEND: "noninteractive" },
+    stdin: "null",
+    stdout: "null",
+  }).spawn().status;
+  return success;
+}
