@@ -1,0 +1,168 @@
+/**
+ * The store port: sessions, not bytes. The journal implements it over a storage port; a database implements it directly.
+ *
+ * @module
+ */
+import type { SessionEvent, SessionHeader } from "../event/mod.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { StorageTraits } from "../storage/storage_port.ts";
+
+/** Damage, or content this build must not skip: the log is readable up to it and refused for writing. */
+export interface LogFault {
+  readonly code: "CORRUPT_FRAME" | "CORRUPT_LOG" | "UNSUPPORTED_FORMAT";
+  /** Offset in the file of the first byte that was not accepted (start of its frame, when inside one); `null` when the medium has no bytes. */
+  readonly offsetBytes: number | null;
+  /** The sequence number that was expected there; `null` in the header. */
+  readonly seq: number | null;
+  readonly message: string;
+}
+
+/** An unfinished last batch: expected after a crash, and repaired by the next writer. */
+export interface TornTail {
+  /** Where the last complete frame (raw: line) ends. */
+  readonly offsetBytes: number;
+  /** Bytes from there to the end of the file. */
+  readonly bytes: number;
+  /** Records that are still readable from it, or from a `.torn` copy of it. */
+  readonly salvagedEvents: number;
+}
+
+/** What a log is, as found when it was opened or last appended to. */
+export interface LogState {
+  /** `null` while a created session has no file yet. */
+  readonly sizeBytes: number | null;
+  /** Complete frames, header frame included; lines when raw; 0 when the medium has none. */
+  readonly frames: number;
+  /** One more than the last event's seq, salvaged events included. */
+  readonly nextSeq: number;
+  readonly torn: TornTail | null;
+  readonly fault: LogFault | null;
+}
+
+/** One page of history. */
+export interface EventPage {
+  readonly events: readonly SessionEvent[];
+  /** Where the next page begins; `null` at the end. */
+  readonly nextFrom: number | null;
+}
+
+/** One session in a list. Damaged and foreign ones are rows too. */
+export interface SessionRow {
+  /** The session's id, or the folder's name when the header cannot be read. */
+  readonly id: string;
+  /** Where it is kept: the log's name on the medium. */
+  readonly name: string;
+  readonly header: SessionHeader | null;
+  /**
+   * `ok`: wholly checked, no open turn. `open`: a turn is open. `damaged`: read-only. `unsupported`: another version.
+   * `unchecked`: not wholly read and no reason to doubt it.
+   */
+  readonly state: "ok" | "open" | "damaged" | "unsupported" | "unchecked";
+  /** Why the state is not `ok`, for a person. */
+  readonly reason: string | null;
+  readonly sizeBytes: number;
+  readonly version: number | null;
+  readonly encoding: "zstd" | "none" | null;
+  /** Time of the newest event that was seen, milliseconds since the epoch. Event time, never file time. */
+  readonly lastEventTime: number | null;
+  /** Whether a writer holds it now. */
+  readonly live: boolean;
+}
+
+/** How to open a session. */
+export interface OpenOptions {
+  /** Called once per stored event, in order, salvaged ones included, while the log is scanned. */
+  readonly visit?: (event: SessionEvent) => void;
+  /** Poll for the lock this long, in milliseconds, with back-off. Default 0: never wait. */
+  readonly waitMs?: number;
+  /** Ends the waiting or the scan. */
+  readonly signal?: AbortSignal;
+}
+
+/** A log open for reading. */
+export interface LogReader extends AsyncDisposable {
+  readonly id: string;
+  readonly header: SessionHeader;
+  /** How many events at the start came from a parent. */
+  readonly inheritedEventCount: number;
+  readonly encoding: "zstd" | "none" | null;
+  readonly traits: StorageTraits;
+  /** The state when it was opened, or after the last append. */
+  state(): LogState;
+  /**
+   * Events from `from` (default 0), at most `limit` (default PAGE_EVENTS_DEFAULT, 1000). Sees what is durable now. A log that
+   * has a fault is read up to it.
+   */
+  read(options?: { readonly from?: number; readonly limit?: number }): Promise<EventPage>;
+  /** Every event from `from` on, each once and in order, as it becomes durable. Ends with the signal or the reader. */
+  watch(from: number, options?: { readonly signal?: AbortSignal }): AsyncIterable<SessionEvent>;
+  /**
+   * @param digest 64 lower-case hex digits
+   * @throws {NotFoundError} when there is no such blob
+   */
+  getBlob(digest: string): Promise<Uint8Array<ArrayBuffer>>;
+  close(): Promise<void>;
+}
+
+/** A log open for writing: the only one, anywhere. */
+export interface LogWriter extends LogReader {
+  /**
+   * Appends one batch and makes it durable, as far as `traits.sync` says. A pending torn tail is recovered first.
+   *
+   * @param events contiguous, the first with `seq === state().nextSeq`
+   * @param options.batchId repeating the last acknowledged batch under its id appends nothing and acknowledges again
+   * @returns the last durable seq
+   * @throws {SequenceGapError} when the batch does not continue the log
+   */
+  append(events: readonly SessionEvent[], options?: { readonly batchId?: string }): Promise<number>;
+  /**
+   * Keeps what a torn tail still yields, drops the rest (a copy of the bytes stays), and appends `events`, possibly none.
+   *
+   * @returns the last durable seq, −1 for an empty log
+   */
+  recover(events: readonly SessionEvent[]): Promise<number>;
+  /** Publishes a created session that has no events yet. */
+  materialize(): Promise<void>;
+  /** Keeps bytes under their SHA-256, durable when it resolves. Returns the digest, 64 lower-case hex digits. */
+  putBlob(bytes: Uint8Array): Promise<string>;
+}
+
+/** A place that keeps sessions. */
+export interface SessionStore extends AsyncDisposable {
+  readonly traits: StorageTraits;
+  /** The clock and the randomness the store was wired with; whoever builds on the store uses the same by default. */
+  readonly runtime: Runtime;
+  /**
+   * Starts a session. Nothing is written before the first `append` or `materialize`.
+   *
+   * @throws {AlreadyExistsError} when the id is taken, here or by a session this store has created and not yet written
+   */
+  create(header: SessionHeader): Promise<LogWriter>;
+  /**
+   * Opens for reading: never writes a byte, takes no lock, shows a damaged log up to the damage.
+   *
+   * @throws {NotFoundError}
+   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read as version 3
+   */
+  open(id: string, mode: "read", options?: OpenOptions): Promise<LogReader>;
+  /**
+   * Opens for writing: takes the lock first.
+   *
+   * @throws {NotFoundError}
+   * @throws {LockHeldError} when another writer is alive
+   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when the log has a fault
+   */
+  open(id: string, mode: "write", options?: OpenOptions): Promise<LogWriter>;
+  /** Every session, ascending by id. Reads at most LIST_BYTES_MAX (64 KiB) of each and never throws because of one. */
+  list(): AsyncIterable<SessionRow>;
+  /** One row, or `null` when there is none. */
+  stat(id: string): Promise<SessionRow | null>;
+  /**
+   * Takes the lock, removes the log first and its folder last, with everything that belongs to the session.
+   *
+   * @throws {NotFoundError}
+   * @throws {LockHeldError}
+   */
+  delete(id: string): Promise<void>;
+  close(): Promise<void>;
+}
