@@ -1,0 +1,219 @@
+/**
+ * How a call ended, as the model and the log read it.
+ *
+ * @see execution §3.5, §3.6
+ * @module
+ */
+import { HoldfastError } from "../errors.ts";
+import {
+  type Block,
+  type JsonValue,
+  OUTCOME_UNKNOWN_ERROR,
+  type ResultError,
+  snapshotJson,
+  TOOL_OUTCOME_UNKNOWN,
+} from "../event/mod.ts";
+import type { ToolOutput } from "./tool.ts";
+
+/** The tool does not exist. */
+export const UNKNOWN_TOOL = "UNKNOWN_TOOL";
+/** The arguments are not what the tool takes. */
+export const INVALID_ARGS = "INVALID_ARGS";
+/** The body gave back something that cannot be logged. It has run. */
+export const INVALID_TOOL_OUTPUT = "INVALID_TOOL_OUTPUT";
+/** The turn was cancelled after the body began. */
+export const ABORTED = "ABORTED";
+/** The turn was cancelled before the body began: it never ran. */
+export const ABORTED_BEFORE_DISPATCH = "ABORTED_BEFORE_DISPATCH";
+
+/** The largest result that is logged, as JSON, in UTF-16 units. */
+export const OUTPUT_SIZE_MAX = 8 * 1024 * 1024;
+
+/** How one call ended. */
+export interface ToolOutcome {
+  readonly isError: boolean;
+  readonly content: readonly Block[];
+  readonly error?: ResultError;
+  readonly meta?: JsonValue;
+}
+
+/**
+ * A failure that a tool reports with a stable code. The code is logged; the message is what the model reads.
+ *
+ * @example
+ * ```ts
+ * import { failure, ToolError } from "./outcome.ts";
+ *
+ * if (failure(new ToolError("QUOTA", "no calls left")).error?.code !== "QUOTA") throw new Error("unreachable");
+ * ```
+ */
+export class ToolError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options: { readonly name?: string; readonly cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.name = options.name ?? "ToolError";
+  }
+}
+
+/**
+ * The error of a body that cannot tell whether its effect happened.
+ *
+ * @example
+ * ```ts
+ * import { outcomeUnknown } from "./outcome.ts";
+ *
+ * if (outcomeUnknown("no answer came").code !== "TOOL_OUTCOME_UNKNOWN") throw new Error("unreachable");
+ * ```
+ */
+export function outcomeUnknown(message: string, cause?: unknown): ToolError {
+  return new ToolError(TOOL_OUTCOME_UNKNOWN, message, { name: OUTCOME_UNKNOWN_ERROR.name, cause });
+}
+
+/**
+ * The outcome of a body that returned.
+ *
+ * @example
+ * ```ts
+ * import { success } from "./outcome.ts";
+ *
+ * if (success("done").content.length !== 1) throw new Error("unreachable");
+ * if (success({ content: [{ type: "nothing" } as never] }).error?.code !== "INVALID_TOOL_OUTPUT") throw new Error("unreachable");
+ * ```
+ */
+export function success(output: ToolOutput): ToolOutcome {
+  try {
+    const { content, meta } = typeof output === "string" ? { content: [text(output)], meta: undefined } : output;
+    const blocks = snapshotJson(content, "the content of a result") as unknown as readonly Block[];
+    const problem = contentProblem(blocks);
+    if (problem !== null) return failureOf(INVALID_TOOL_OUTPUT, "ToolError", problem);
+    const kept = meta === undefined ? {} : { meta: snapshotJson(meta, "the meta of a result") };
+    if (JSON.stringify([blocks, kept]).length > OUTPUT_SIZE_MAX) {
+      return failureOf(
+        INVALID_TOOL_OUTPUT,
+        "ToolError",
+        `the tool ran; its result is over ${OUTPUT_SIZE_MAX} characters`,
+      );
+    }
+    return { isError: false, content: blocks, ...kept };
+  } catch (error) {
+    return failureOf(
+      INVALID_TOOL_OUTPUT,
+      "ToolError",
+      `the tool ran; its result cannot be logged: ${messageOf(error)}`,
+    );
+  }
+}
+
+/**
+ * The outcome of a call that failed with whatever was thrown.
+ *
+ * @example
+ * ```ts
+ * import { failure } from "./outcome.ts";
+ *
+ * if (failure("odd").content[0]?.type !== "text") throw new Error("unreachable");
+ * ```
+ */
+export function failure(error: unknown): ToolOutcome {
+  if (error instanceof ToolError || error instanceof HoldfastError) {
+    return failureOf(error.code, error.name, messageOf(error));
+  }
+  return { isError: true, content: [text(`Error: ${messageOf(error)}`)] };
+}
+
+/**
+ * The outcome of a call that failed with a code of ours.
+ *
+ * @example
+ * ```ts
+ * import { failureOf, UNKNOWN_TOOL } from "./outcome.ts";
+ *
+ * if (!failureOf(UNKNOWN_TOOL, "UnknownToolError", "no such tool").isError) throw new Error("unreachable");
+ * ```
+ */
+export function failureOf(code: string, name: string, message: string): ToolOutcome {
+  return { isError: true, content: [text(`Error: ${message}`)], error: { name, code } };
+}
+
+/**
+ * The turn was cancelled before the body began. The text is the format's.
+ *
+ * @example
+ * ```ts
+ * import { abortedBeforeDispatch } from "./outcome.ts";
+ *
+ * if (abortedBeforeDispatch().error?.code !== "ABORTED_BEFORE_DISPATCH") throw new Error("unreachable");
+ * ```
+ */
+export function abortedBeforeDispatch(): ToolOutcome {
+  return failureOf(ABORTED_BEFORE_DISPATCH, "AbortError", "tool call aborted before dispatch");
+}
+
+/**
+ * The turn was cancelled while a body ran that then succeeded. What has no effect is forgotten; of everything else the result
+ * is kept beside the error, because the model must not believe that nothing happened. Such an effect counts as unresolved.
+ *
+ * @example
+ * ```ts
+ * import { aborted, success } from "./outcome.ts";
+ *
+ * if (aborted(success("paid"), "opaque").content.length !== 2) throw new Error("unreachable");
+ * ```
+ */
+export function aborted(outcome: ToolOutcome, effect: string): ToolOutcome {
+  if (effect === "none") return failureOf(ABORTED, "AbortError", "tool call aborted");
+  const said = failureOf(
+    ABORTED,
+    "AbortError",
+    "tool call aborted while the tool ran. It ran to its end, so its effect has probably happened: check before repeating " +
+      "it. What it returned follows.",
+  );
+  return { ...said, content: [...said.content, ...outcome.content], meta: outcome.meta };
+}
+
+/**
+ * What an error says, through its causes. Never throws, whatever it is given.
+ *
+ * @example
+ * ```ts
+ * import { messageOf } from "./outcome.ts";
+ *
+ * const error = new Error("cannot send", { cause: new Error("no route") });
+ * if (messageOf(error) !== "cannot send: no route") throw new Error("unreachable");
+ * ```
+ */
+export function messageOf(error: unknown): string {
+  const parts: string[] = [];
+  try {
+    let current = error;
+    for (let depth = 0; depth < CAUSES_MAX && current !== undefined && current !== null; depth++) {
+      const part = current instanceof Error ? String(current.message) || current.name : String(current);
+      // Wrappers often repeat what they wrap.
+      if (!parts.some((earlier) => earlier.includes(part))) parts.push(part);
+      current = current instanceof Error ? current.cause : undefined;
+    }
+  } catch {
+    // A thrown value whose getters throw: what was read before is all there is.
+  }
+  const message = parts.join(": ");
+  return message === "" ? "unknown error" : message.slice(0, MESSAGE_SIZE_MAX);
+}
+
+const CAUSES_MAX = 8;
+const MESSAGE_SIZE_MAX = 16_384;
+
+function text(value: string): Block {
+  return { type: "text", text: value };
+}
+
+function contentProblem(content: unknown): string | null {
+  if (!Array.isArray(content)) return "the tool ran; its result has no array of blocks";
+  for (const [index, block] of content.entries()) {
+    const isText = block?.type === "text" && typeof block.text === "string";
+    const isAttachment = (block?.type === "image" || block?.type === "file") && typeof block.attachment === "object";
+    if (!isText && !isAttachment) return `the tool ran; block ${index} of its result is neither text nor attachment`;
+  }
+  return null;
+}

@@ -1,0 +1,9 @@
+/**
+ * Built-in tools. They need a runtime with files or a network, so they are not part of the portable core.
+ *
+ * @module
+ */
+export { OUTSIDE_WORKSPACE, WorkspaceFence, type WorkspaceFs, type WorkspaceOptions } from "./workspace_fence.ts";
+export { LIST_ENTRIES_MAX, READ_SIZE_BYTES_MAX, workspaceTools, WRITE_SIZE_BYTES_MAX } from "./workspace_tools.ts";
+export { ANSWER_SIZE_BYTES_MAX } from "./http_answer.ts";
+export * from "./http_request.ts";
