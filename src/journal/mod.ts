@@ -1,0 +1,9 @@
+/**
+ * The journal: sessions over named bytes.
+ *
+ * @module
+ */
+export { type JournalOptions, openJournal } from "./journal.ts";
+export { openLogFile } from "./log_file_reader.ts";
+export type { LogEncoding } from "./layout.ts";
+export * from "./limits.ts";

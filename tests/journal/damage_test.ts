@@ -1,0 +1,314 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import fc from "fast-check";
+import { hasCode, UnsupportedFormatError } from "../../src/errors.ts";
+import { encodeHeader, encodeRow, type SessionEvent } from "../../src/event/mod.ts";
+import { encodeLines } from "../../src/frame/mod.ts";
+import { nodeZstd } from "../../src/frame/node_zstd.ts";
+import type { LogFault } from "../../src/store/session_store.ts";
+import {
+  BATCHES,
+  bytesOf,
+  ENCODINGS,
+  framesOf,
+  headerOf,
+  journal,
+  logBytes,
+  logOf,
+  storageWith,
+  turnOf,
+  turnsOf,
+} from "./script.ts";
+
+const EVENTS = turnOf(1);
+const HEADER = encodeHeader(headerOf());
+const ROWS = EVENTS.map(encodeRow);
+const codec = nodeZstd();
+
+/** What opening a file of these bytes gives: the fault, how many events are readable, and that nothing was changed. */
+async function look(
+  bytes: Uint8Array,
+  encoding: "zstd" | "none" = "zstd",
+): Promise<{ fault: LogFault | null; events: readonly SessionEvent[] }> {
+  const storage = storageWith({ [logOf(encoding)]: bytes });
+  const store = journal(storage);
+  const log = await store.open("s", "read");
+  const { fault, nextSeq } = log.state();
+  const { events } = await log.read();
+  assertEquals(events.length, nextSeq);
+  const row = await store.stat("s");
+  if (fault === null) {
+    assert(row?.state === "ok" || row?.state === "open");
+  } else {
+    assertEquals(row?.state, fault.code === "UNSUPPORTED_FORMAT" ? "unsupported" : "damaged");
+    assertEquals(row?.reason, fault.message);
+    const error = await assertRejects(() => store.open("s", "write"), Error, fault.message);
+    assert(hasCode(error, fault.code));
+    assert(!(await storage.isLocked("--w--/s/session.lock")), "a refused open lets go of the lock");
+  }
+  assertEquals(await storage.read(logOf(encoding)), bytesOf(bytes));
+  return { fault, events };
+}
+
+/** The row with some members replaced. */
+function changed(seq: number, more: object): string {
+  return JSON.stringify({ ...EVENTS[seq], ...more });
+}
+
+/** A row of no surface, to put anywhere. */
+const note = (seq: number, more: object = {}) =>
+  JSON.stringify({ type: "feedback/record", seq, time: 1, data: { text: "" }, ...more });
+
+/** The rows in frames that end wherever they end: only the file's end is the end of a row. */
+function splitInsideARow(): Uint8Array {
+  const rows = encodeLines(ROWS);
+  const parts = [rows.subarray(0, 77), rows.subarray(77, 90), rows.subarray(90, 700), rows.subarray(700)];
+  return bytesOf(framesOf([[HEADER]]), ...parts.map((part) => codec.compress(part)));
+}
+
+Deno.test("every flipped bit of a complete frame is refused or read right, and what lies before it stays readable (field/A15)", async () => {
+  const whole = logBytes(headerOf(), BATCHES);
+  const starts = [[], ...BATCHES.map((_, index) => BATCHES.slice(0, index + 1))].map((batches) =>
+    logBytes(headerOf(), batches).length
+  );
+  for (let bit = 8 * starts[0]!; bit < 8 * whole.length; bit += 3) {
+    const bytes = whole.slice();
+    bytes[bit >> 3]! ^= 1 << (bit & 7);
+    const frame = starts.findLastIndex((start) => start <= bit >> 3);
+    const intact = BATCHES.slice(0, frame).flat().length;
+    const store = journal(storageWith({ [logOf("zstd")]: bytes }));
+    const log = await store.open("s", "read");
+    const { fault, torn, nextSeq } = log.state();
+    const { events } = await log.read();
+    assertEquals(events, EVENTS.slice(0, nextSeq), `bit ${bit}`);
+    assert(nextSeq >= intact, `bit ${bit}: ${nextSeq} of ${intact} intact events`);
+    // A bit that does not matter (a size that is not checked by anyone) may be read; a last frame may look torn.
+    const isLast = frame === BATCHES.length - 1;
+    assert(fault !== null || nextSeq === 12 || (isLast && torn !== null), `bit ${bit}: nothing noticed`);
+    if (fault !== null) {
+      assertEquals([fault.code === "CORRUPT_FRAME" || fault.code === "CORRUPT_LOG", fault.seq], [true, nextSeq]);
+    }
+  }
+});
+
+Deno.test("a flipped checksum is damage in any complete frame, the last one included", async () => {
+  const starts = BATCHES.map((_, index) => logBytes(headerOf(), BATCHES.slice(0, index + 1)).length);
+  for (const [index, end] of starts.entries()) {
+    const bytes = logBytes(headerOf(), BATCHES);
+    bytes[end - 1]! ^= 1;
+    const { fault, events } = await look(bytes);
+    const intact = BATCHES.slice(0, index).flat().length;
+    assertEquals([fault?.code, fault?.seq, events.length], ["CORRUPT_FRAME", intact, intact]);
+  }
+});
+
+Deno.test("a frame that declares 2^40 bytes is damage, found without reading it (field/A15)", async () => {
+  const bomb = Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 0x03, 0, 0, 0x41);
+  const { fault, events } = await look(bytesOf(logBytes(headerOf(), BATCHES.slice(0, 1)), bomb));
+  assertEquals([fault?.code, events.length], ["CORRUPT_FRAME", 2]);
+  assert(fault!.message.includes("limit"), fault!.message);
+});
+
+Deno.test("zeros, garbage and a lost end behind the last frame", async () => {
+  const whole = logBytes(headerOf(), BATCHES);
+  for (const tail of [new Uint8Array(4), new Uint8Array(4096), new TextEncoder().encode("garbage")]) {
+    assertEquals((await look(bytesOf(whole, tail))).fault?.code, "CORRUPT_FRAME");
+  }
+  for (const count of [1, 2, 3]) {
+    const log = await journal(storageWith({ [logOf("zstd")]: bytesOf(whole, new Uint8Array(count)) })).open(
+      "s",
+      "write",
+    );
+    assertEquals(log.state().torn, { offsetBytes: whole.length, bytes: count, salvagedEvents: 0 });
+  }
+});
+
+Deno.test("a torn frame with whole frames behind it is damage: they were acknowledged", async () => {
+  const solid = logBytes(headerOf(), BATCHES.slice(0, 2));
+  const third = logBytes(headerOf(), BATCHES.slice(0, 3)).slice(solid.length);
+  third.set([0xff, 0xff, 0x01], 9); // The size of its first block: it now reaches beyond the end of the file.
+  const rest = logBytes(headerOf(), BATCHES).slice(solid.length + third.length);
+  const { fault, events } = await look(bytesOf(solid, third, rest));
+  assertEquals([fault?.code, fault?.offsetBytes, events.length], ["CORRUPT_FRAME", solid.length, 4]);
+});
+
+Deno.test("one log in several framings reads the same from list and from open (field/A17)", async () => {
+  const skippable = Uint8Array.of(0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3);
+  const header = framesOf([[HEADER]]);
+  const cases: Record<string, { bytes: Uint8Array; code: string | null; count: number }> = {
+    "header frame and frames": { bytes: framesOf([[HEADER], ROWS.slice(0, 5), ROWS.slice(5)]), code: null, count: 12 },
+    "one event per frame": { bytes: framesOf([[HEADER], ...ROWS.map((row) => [row])]), code: null, count: 12 },
+    "an empty frame": { bytes: framesOf([[HEADER], ROWS.slice(0, 3), [], ROWS.slice(3)]), code: null, count: 12 },
+    "a row over two frames": { bytes: splitInsideARow(), code: null, count: 12 },
+    "one single frame": { bytes: framesOf([[HEADER, ...ROWS]]), code: "CORRUPT_LOG", count: 12 },
+    "a skippable frame between": {
+      bytes: bytesOf(header, skippable, framesOf([ROWS.slice(0, 4)]), skippable, framesOf([ROWS.slice(4)])),
+      code: "CORRUPT_FRAME",
+      count: 12,
+    },
+  };
+  for (const [name, { bytes, code, count }] of Object.entries(cases)) {
+    const { fault, events } = await look(bytes);
+    assertEquals([fault?.code ?? null, events], [code, EVENTS.slice(0, count)], name);
+  }
+  const split = bytesOf(
+    codec.compress(encodeLines([HEADER]).subarray(0, 20)),
+    codec.compress(encodeLines([HEADER]).subarray(20)),
+  );
+  const store = journal(storageWith({ [logOf("zstd")]: bytesOf(split, framesOf([ROWS])) }));
+  const error = await assertRejects(() => store.open("s", "read"));
+  assert(hasCode(error, "CORRUPT_LOG"));
+  assertEquals([(await store.stat("s"))?.state, (await store.stat("s"))?.header], ["damaged", null]);
+});
+
+Deno.test("a row that is wrong inside a complete frame is damage at its seq", async () => {
+  const bad: readonly (readonly [string, number, string])[] = [
+    ["not json", 4, "CORRUPT_LOG"],
+    ["", 4, "CORRUPT_LOG"],
+    ["null", 4, "CORRUPT_LOG"],
+    ["[1]", 4, "CORRUPT_LOG"],
+    [changed(4, { seq: 5 }), 4, "CORRUPT_LOG"],
+    [changed(4, { seq: 3 }), 4, "CORRUPT_LOG"],
+    [changed(4, { time: 1.5 }), 4, "CORRUPT_LOG"],
+    [changed(4, { ignorable: false }), 4, "CORRUPT_LOG"],
+    [changed(4, { extra: 1 }), 4, "CORRUPT_LOG"],
+    [changed(4, { surfaceOp: { op: "replace", start: 3, end: 3 }, sourceEventSeqs: [3] }), 4, "CORRUPT_LOG"],
+    [changed(4, { surfaceOp: { op: "replace", startSeq: 9, endSeq: 9 }, sourceEventSeqs: [3] }), 4, "CORRUPT_LOG"],
+    [changed(4, { surfaceOp: undefined }), 4, "CORRUPT_LOG"],
+    [note(4, { surfaceOp: "append" }), 4, "CORRUPT_LOG"],
+    [
+      JSON.stringify({ type: "request/header", seq: 4, time: 1, data: { header: { system: "x" } } }),
+      4,
+      "UNSUPPORTED_FORMAT",
+    ],
+    [JSON.stringify({ type: "tool/code-dispatch", seq: 4, time: 1, data: {} }), 4, "UNSUPPORTED_FORMAT"],
+    [JSON.stringify({ type: "session/end-seed", seq: 4, time: 1, data: { inherited: true } }), 4, "CORRUPT_LOG"],
+  ];
+  for (const [row, seq, code] of bad) {
+    const { fault, events } = await look(
+      framesOf([[HEADER], ROWS.slice(0, 2), [...ROWS.slice(2, 4), row, ...ROWS.slice(5)]]),
+    );
+    assertEquals([fault?.code, fault?.seq, events], [code, seq, EVENTS.slice(0, 4)], row);
+    assertEquals(fault?.offsetBytes, framesOf([[HEADER], ROWS.slice(0, 2)]).length, row);
+  }
+  const unfinished = bytesOf(
+    framesOf([[HEADER], ROWS.slice(0, 2)]),
+    codec.compress(new TextEncoder().encode(ROWS[2]!)),
+  );
+  const { fault, events } = await look(unfinished);
+  assertEquals([fault?.code, fault?.seq, events.length], ["CORRUPT_LOG", 2, 2]);
+});
+
+Deno.test("a raw log's tail is trimmed, unless a turn ends behind the bad row or the row is refused anywhere", async () => {
+  const raw = (rows: readonly string[], rest = "") =>
+    new TextEncoder().encode([HEADER, ...rows].join("\n") + "\n" + rest);
+  const head = ROWS.slice(0, 3);
+  const trimmed: readonly (readonly [string, number])[] = [
+    ["not json\n", 3],
+    ["\n", 3],
+    ["null\n", 3],
+    ['[{"type":"turn/end"}]\n' + note(3) + "\n", 3],
+    [note(5) + "\n" + note(6) + "\n", 3],
+    [note(3) + "\n" + "garbage", 4],
+    ['{"type":"turn/end"}\n' + note(3) + "\n", 3],
+  ];
+  for (const [rest, nextSeq] of trimmed) {
+    const bytes = raw(head, rest);
+    const storage = storageWith({ [logOf("none")]: bytes });
+    const store = journal(storage);
+    const log = await store.open("s", "write");
+    const solid = raw([...head, ...nextSeq === 4 ? [note(3)] : []]).length;
+    assertEquals(log.state().torn, { offsetBytes: solid, bytes: bytes.length - solid, salvagedEvents: 0 }, rest);
+    assertEquals(log.state().nextSeq, nextSeq);
+    await log.recover([]);
+    assertEquals(await storage.read(logOf("none")), bytes.slice(0, solid));
+    const [copy] = (await storage.list("--w--/s/")).filter(({ name }) => name.includes(".torn-"));
+    assertEquals(codec.decompress(await storage.read(copy!.name), 1e6), bytes.slice(solid), "no byte is lost");
+  }
+  const end = JSON.stringify({ type: "turn/end", seq: 4, time: 1, data: { turn: 1, reason: { kind: "completed" } } });
+  const refused: readonly (readonly [string, string])[] = [
+    ["not json\n" + end + "\n", "CORRUPT_LOG"],
+    [end + "\n", "CORRUPT_LOG"],
+    ['bad\n{"type":"turn/end"}\n', "CORRUPT_LOG"],
+    [
+      "bad\n" + JSON.stringify({ type: "tool/code-dispatch-start", seq: 9, time: 1, data: {} }) + "\n",
+      "UNSUPPORTED_FORMAT",
+    ],
+    [
+      "bad\n" + JSON.stringify({ type: "request/header", seq: 9, time: 1, data: { header: { system: "" } } }) + "\n",
+      "UNSUPPORTED_FORMAT",
+    ],
+    ["bad\n" + JSON.stringify({ type: "system/message", seq: 9, time: 1, data: {} }) + "\n", "CORRUPT_LOG"],
+    [note(3, { surfaceOp: "append" }) + "\n", "CORRUPT_LOG"],
+  ];
+  for (const [rest, code] of refused) {
+    const { fault, events } = await look(raw(head, rest), "none");
+    assertEquals([fault?.code, fault?.seq, events.length], [code, 3, 3], rest);
+  }
+});
+
+Deno.test("a required event of an unknown type forbids writing and hides nothing (field/A18)", async () => {
+  for (const encoding of ENCODINGS) {
+    const events = turnsOf(9);
+    events[5] = { type: "future/thing", seq: 5, time: 1, data: [1], future: true } as unknown as SessionEvent;
+    const bytes = logBytes(headerOf(), [events.slice(0, 30), events.slice(30)], encoding);
+    const { fault, events: read } = await look(bytes, encoding);
+    assertEquals([fault?.code, fault?.seq], ["UNSUPPORTED_FORMAT", 5]);
+    assertEquals(read, events);
+    const error = await assertRejects(
+      () => journal(storageWith({ [logOf(encoding)]: bytes })).open("s", "write"),
+      UnsupportedFormatError,
+    );
+    assertEquals([error.type, error.seq], ["future/thing", 5]);
+  }
+});
+
+Deno.test("the next seq is one more than the last row's, for any choice of unknown ignorable events (field/A08)", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.boolean(), { minLength: 1, maxLength: 30 }),
+      fc.constantFrom(...ENCODINGS),
+      async (unknown, encoding) => {
+        const rows = unknown.map((isUnknown, seq) =>
+          note(seq, isUnknown ? { type: "x/y", ignorable: true, sourceEventSeqs: [[0, 99]] } : {})
+        );
+        const storage = storageWith({ [logOf(encoding)]: framesOf([[HEADER], rows], encoding) });
+        const log = await journal(storage).open("s", "write");
+        assertEquals(log.state().nextSeq, rows.length);
+        await log.append([JSON.parse(note(rows.length))]);
+        await log.close();
+        const read = (await (await journal(storage).open("s", "read")).read()).events;
+        assertEquals(read.map((event) => JSON.stringify(event)), [...rows, note(rows.length)]);
+      },
+    ),
+    { seed: 1, numRuns: 60 },
+  );
+});
+
+Deno.test("a header that is none: nothing is readable, the session is listed with the reason (field/A16, field/A29)", async () => {
+  const bad: readonly (readonly [Uint8Array, string])[] = [
+    [new Uint8Array(0), "CORRUPT_LOG"],
+    [framesOf([ROWS]), "CORRUPT_LOG"],
+    [framesOf([["not json"], ROWS]), "CORRUPT_LOG"],
+    [framesOf([["\ufeff" + HEADER], ROWS]), "CORRUPT_LOG"],
+    [framesOf([[HEADER.replace('"isSeeded":false,', "")], ROWS]), "CORRUPT_LOG"],
+    [framesOf([[HEADER.replace('"id"', '"approvalPolicy":"ask","id"')], ROWS]), "CORRUPT_LOG"],
+    [framesOf([[HEADER.replace('"version":3', '"version":4')], ROWS]), "UNSUPPORTED_FORMAT"],
+    [framesOf([[HEADER.replace('"version":3', '"version":2')], ROWS]), "UNSUPPORTED_FORMAT"],
+    [new TextEncoder().encode(HEADER + "\n"), "CORRUPT_FRAME"],
+    [framesOf([[HEADER]]).slice(0, -1), "CORRUPT_LOG"],
+  ];
+  for (const [bytes, code] of bad) {
+    const store = journal(storageWith({ [logOf("zstd")]: bytes }));
+    for (const mode of ["read", "write"] as const) {
+      const error = await assertRejects(() => store.open("s", mode as "read"));
+      assert(hasCode(error, code as "CORRUPT_LOG"), `${code}: ${error}`);
+    }
+    const row = await store.stat("s");
+    assertEquals([row?.id, row?.state, row?.header], [
+      "s",
+      code === "UNSUPPORTED_FORMAT" ? "unsupported" : "damaged",
+      null,
+    ]);
+    assert(row!.reason!.length > 10);
+  }
+});
