@@ -1,0 +1,76 @@
+/**
+ * Closes what a turn left open: every call is answered, in the model's order, whatever went wrong before.
+ *
+ * @see execution §1.4
+ * @module
+ */
+import { type EventData, TOOL_OUTCOME_UNKNOWN, type TurnEndReason } from "../event/mod.ts";
+import type { PendingCall } from "../fold/mod.ts";
+import { hasCode } from "../errors.ts";
+import type { Session } from "../session/mod.ts";
+import { newMessageId } from "../tool/ids.ts";
+import { abortedBeforeDispatch, failureOf } from "../tool/outcome.ts";
+
+/**
+ * Ends the open turn. What was never started is recorded and answered with `ABORTED_BEFORE_DISPATCH`; what was marked and has
+ * no result (the log refused it) is answered with `TOOL_OUTCOME_UNKNOWN`. A full buffer is flushed once.
+ *
+ * Repeating it after a failure goes on where it stopped.
+ *
+ * @throws whatever refused an append or that flush; the turn is open still
+ *
+ * @example
+ * ```ts
+ * import type { Session } from "../session/mod.ts";
+ * import { closeTurn } from "./close_turn.ts";
+ *
+ * async function giveUp(session: Session): Promise<void> {
+ *   if (session.folds.brackets.turn !== null) await closeTurn(session, { kind: "aborted", reason: { kind: "user" } });
+ * }
+ * ```
+ */
+export async function closeTurn(session: Session, reason: TurnEndReason): Promise<void> {
+  try {
+    close(session, reason);
+  } catch (error) {
+    if (!hasCode(error, "BUFFER_FULL")) throw error;
+    await session.flush();
+    close(session, reason);
+  }
+}
+
+function close(session: Session, reason: TurnEndReason): void {
+  for (const { id } of session.folds.pendingCalls.questions) {
+    session.append({ type: "approval/decided", data: { id, outcome: "cancelled" } });
+  }
+  for (const call of session.folds.pendingCalls.calls) answer(session, call);
+  const { turn, step } = session.folds.brackets;
+  if (turn === null) return;
+  if (step !== null) session.append({ type: "step/end", data: { turn, step } });
+  session.append({ type: "turn/end", data: { turn, reason } });
+}
+
+function answer(session: Session, call: PendingCall): void {
+  const { turn, step, callId, name, marker } = call;
+  const callSeq = call.callSeq ?? session.append({
+    type: "tool/call",
+    data: { turn, step, callId, name, arguments: call.arguments },
+  }).seq;
+  const unknown =
+    "the call was begun and its result could not be logged. Whether it took effect is unknown: check first.";
+  const { content, isError, error } = marker === null
+    ? abortedBeforeDispatch()
+    : failureOf(TOOL_OUTCOME_UNKNOWN, "ToolOutcomeUnknownError", unknown);
+  const data: EventData["tool/result"] = {
+    turn,
+    step,
+    message: {
+      source: { kind: "tool", callId },
+      content: [{ type: "tool-result", toolCallId: callId, content, isError }],
+      role: "user",
+      id: newMessageId(session.random),
+    },
+    error,
+  };
+  session.append({ type: "tool/result", data, sourceEventSeqs: [callSeq], surfaceOp: "append" });
+}

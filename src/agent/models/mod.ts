@@ -1,0 +1,9 @@
+/**
+ * Models: a scripted one, one that needs no key, and one for any OpenAI-compatible endpoint.
+ *
+ * @module
+ */
+export { parseScript, type ScriptedModel, type ScriptedOptions, type ScriptPart, type ScriptStep } from "./scripted.ts";
+export { scripted } from "./scripted.ts";
+export { demo } from "./demo.ts";
+export { IDLE_TIMEOUT_MS, openAiCompatible, type OpenAiCompatibleOptions } from "./openai_compatible.ts";

@@ -1,0 +1,106 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { demo } from "../../../src/agent/models/demo.ts";
+import { type Message, NOT_DISPATCHED_TEXT, OUTCOME_UNKNOWN_TEXT } from "../../../src/event/mod.ts";
+
+const TOOLS = ["list_files", "read_file", "write_file", "http_request"].map((name) => ({
+  name,
+  description: "",
+  parameters: {},
+}));
+
+function user(text: string): Message {
+  return { id: `u-${text}`, role: "user", content: [{ type: "text", text }], source: { kind: "user" } };
+}
+
+async function answer(messages: readonly Message[], tools = TOOLS) {
+  const request = { sessionId: "s1", header: { config: { provider: "demo", model: "demo" }, tools }, messages };
+  const chunks = await Array.fromAsync(demo().stream(request, new AbortController().signal));
+  const blocks = chunks.flatMap((chunk) => chunk.type === "block-end" ? [chunk.block] : []);
+  return {
+    text: blocks.map((block) => block.type === "text" ? block.text : "").join(""),
+    calls: blocks.filter((block) => block.type === "tool-call"),
+    finish: chunks.at(-1),
+  };
+}
+
+async function callsOf(text: string) {
+  return (await answer([user(text)])).calls.map((call) => [call.name, JSON.parse(call.arguments)]);
+}
+
+Deno.test("demo() turns the sentences it knows into calls", async () => {
+  assertEquals(await callsOf("list the files"), [["list_files", { path: "." }]]);
+  assertEquals(await callsOf("List all files in docs."), [["list_files", { path: "docs" }]]);
+  assertEquals(await callsOf("read notes.txt"), [["read_file", { path: "notes.txt" }]]);
+  assertEquals(await callsOf('write "hello and goodbye" to notes.txt'), [
+    ["write_file", { path: "notes.txt", content: "hello and goodbye" }],
+  ]);
+  assertEquals(await callsOf("get http://localhost:1/x?y"), [["http_request", {
+    method: "GET",
+    url: "http://localhost:1/x?y",
+  }]]);
+  assertEquals(await callsOf("post a word to http://localhost:1/x"), [["http_request", {
+    method: "POST",
+    url: "http://localhost:1/x",
+    headers: { "content-type": "text/plain; charset=utf-8" },
+    body: "a word",
+  }]]);
+  assertEquals(await callsOf("pay 10 to alice at http://127.0.0.1:8080"), [["http_request", {
+    method: "POST",
+    url: "http://127.0.0.1:8080/payments",
+    headers: { "content-type": "application/json" },
+    body: '{"amount":10,"to":"alice"}',
+  }]]);
+});
+
+Deno.test("demo() makes two calls in one message, when a sentence joins two", async () => {
+  const { calls, finish, text } = await answer([
+    user("pay 10 to alice at http://127.0.0.1:1 and pay 5.5 to bob at http://127.0.0.1:1/p and write x and y to a.txt"),
+  ]);
+  assertEquals(calls.map((call) => call.id), ["call_1", "call_2", "call_3"]);
+  assertEquals(JSON.parse(calls[1]!.arguments).url, "http://127.0.0.1:1/p");
+  assertEquals(JSON.parse(calls[2]!.arguments).content, "x and y");
+  assertEquals(finish, { type: "finish", reason: { kind: "tool-calls" } });
+  assertStringIncludes(text, "demo model");
+  const half = await answer([user("dance, and then read a.txt")]);
+  assertEquals(half.calls.length, 1);
+  assertStringIncludes(half.text, "dance");
+});
+
+Deno.test("demo() says what it is and can do, when it does not understand", async () => {
+  for (const text of ["hello", "", "pay 10 to alice at home", "list the planets"]) {
+    const found = await answer([user(text)]);
+    assertEquals(found.calls, []);
+    assertStringIncludes(found.text, "I am the demo model");
+    assertStringIncludes(found.text, "pay 10 to alice");
+  }
+  assertStringIncludes((await answer([user("read a.txt")], [])).text, "needs the tool read_file");
+});
+
+Deno.test("demo() reports each call's result, and says the truth about what a crash left open", async () => {
+  const calling: Message = {
+    id: "a1",
+    role: "assistant",
+    content: [
+      { type: "tool-call", id: "call_1", name: "http_request", arguments: '{"n":1}' },
+      { type: "tool-call", id: "call_2", name: "http_request", arguments: '{"n":2}' },
+      { type: "tool-call", id: "call_3", name: "read_file", arguments: '{"path":"a"}' },
+    ],
+    source: { kind: "model" },
+  };
+  const results = [OUTCOME_UNKNOWN_TEXT, NOT_DISPATCHED_TEXT, "content of a"].map((text, index): Message => ({
+    id: `r${index}`,
+    role: "user",
+    content: [{ type: "tool-result", toolCallId: `call_${index + 1}`, content: [{ type: "text", text }] }],
+    source: { kind: "tool", callId: `call_${index + 1}` },
+  }));
+  const messages = [user("go"), calling, ...results];
+  for (const request of [messages, [...messages, user("continue")]]) {
+    const { text, calls } = await answer(request);
+    assertEquals(calls, []);
+    assert(/"n":1.\n {2}I cannot know whether it happened/.test(text), text);
+    assert(/"n":2.\n {2}The crash came before it ran/.test(text), text);
+    assert(/"path":"a".\n {2}content of a/.test(text), text);
+  }
+  const again = await answer([...messages, user("read b")]);
+  assertEquals(again.calls[0]?.id, "call_4");
+});
