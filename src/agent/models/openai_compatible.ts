@@ -12,6 +12,7 @@ import type { Clock } from "../../runtime/runtime.ts";
 import { ChatStream } from "./chat_stream.ts";
 import { chatRequest } from "./chat_request.ts";
 import { serverSentEvents } from "./server_sent_events.ts";
+import { Silence } from "./silence.ts";
 
 /** How long an endpoint may stay silent, in milliseconds, before the request fails with `TIMEOUT`. */
 export const IDLE_TIMEOUT_MS = 300_000;
@@ -102,38 +103,6 @@ function send(request: ModelRequest, signal: AbortSignal, options: OpenAiCompati
   // Detached on purpose: a browser's fetch refuses to be called as a method of something else.
   const { fetch: post } = options;
   return post(url, { method: "POST", headers, body: JSON.stringify(chatRequest(request)), signal });
-}
-
-/** Aborts its signal when nothing was heard for a while. */
-class Silence {
-  readonly #controller = new AbortController();
-  readonly #clock: Clock;
-  readonly #limitMs: number;
-  #cancel: () => void = () => {};
-
-  constructor(clock: Clock, limitMs: number) {
-    this.#clock = clock;
-    this.#limitMs = limitMs;
-    this.heard();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  heard(): void {
-    this.#cancel();
-    this.#cancel = this.#clock.schedule(this.#limitMs, () => this.#controller.abort());
-  }
-
-  failure(): LlmFailure | null {
-    if (!this.signal.aborted) return null;
-    return { message: `the provider was silent for ${this.#limitMs} ms`, code: "TIMEOUT" };
-  }
-
-  end(): void {
-    this.#cancel();
-  }
 }
 
 function failed(failure: LlmFailure): StreamChunk {

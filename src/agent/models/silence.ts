@@ -26,12 +26,14 @@ export class Silence {
   readonly #limitMs: number;
   #cancel: () => void = () => {};
 
+  /** Begins to listen. */
   constructor(clock: Clock, limitMs: number) {
     this.#clock = clock;
     this.#limitMs = limitMs;
     this.heard();
   }
 
+  /** Aborts when the while is over. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -48,6 +50,7 @@ export class Silence {
     return { message: `the provider was silent for ${this.#limitMs} ms`, code: "TIMEOUT" };
   }
 
+  /** Listens no more. */
   end(): void {
     this.#cancel();
   }
