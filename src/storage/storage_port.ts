@@ -84,7 +84,8 @@ export interface StoragePort extends AsyncDisposable {
   stage(name: string, lock: StorageLock): Promise<StagedFile>;
 
   /**
-   * Opens an existing file for appending. Never creates.
+   * Opens an existing file for appending. Never creates. Its name is durable when this resolves, as far as `traits.names`
+   * says: whoever published it may have been killed before that.
    *
    * @throws {NotFoundError} when there is no such file
    * @throws {LockHeldError} when a live writer still holds the file itself (its lock file was deleted under it)

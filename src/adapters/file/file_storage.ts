@@ -179,7 +179,15 @@ class FileStorage implements StoragePort {
     if (found === null || this.#isUnfinished(found.path, what)) {
       throw new NotFoundError(`Cannot ${what}: there is no such file`);
     }
-    return await openForAppending(this.#resources, held, name, found.path, what);
+    const file = await openForAppending(this.#resources, held, name, found.path, what);
+    try {
+      // A writer that was killed between link and sync left a name that only the cache knows.
+      this.#tree.syncNames(nameParts(name).slice(0, -1), what);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    return file;
   }
 
   // deno-lint-ignore require-await -- rejects rather than throws

@@ -157,6 +157,7 @@ export class MemoryStorage implements StoragePort {
     if (node === null) throw new NotFoundError(`Cannot open "${name}": there is no such file`);
     const holder = this.#process.hold(node);
     if (holder === null) throw new LockHeldError(`Cannot open "${name}": a live writer holds the file`);
+    if (this.traits.names === "synced") this.#medium.syncNames();
     return new MemoryFile(name, this.#process, held, node, holder);
   }
 
