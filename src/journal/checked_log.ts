@@ -3,7 +3,16 @@
  *
  * @module
  */
-import { isEvent, readRow, RowFault, type SessionEvent, type SessionHeader, shapeProblem } from "../event/mod.ts";
+import { SequenceGapError, UnknownEventError } from "../errors.ts";
+import {
+  isEvent,
+  isRequiredUnknown,
+  readRow,
+  RowFault,
+  type SessionEvent,
+  type SessionHeader,
+  shapeProblem,
+} from "../event/mod.ts";
 import { type Surface, surfaceFold } from "../fold/mod.ts";
 
 /** A log up to some event, as far as the next event depends on it. Never changed, only replaced. */
@@ -43,24 +52,42 @@ export function withEvent(log: CheckedLog, event: SessionEvent, header: SessionH
   };
 }
 
-/** What accepted lines amount to. */
-export interface AcceptedRows {
-  readonly log: CheckedLog;
-  readonly events: readonly SessionEvent[];
-  /** The first line that was not accepted, and why; `null` when all were. */
-  readonly refused: { readonly index: number; readonly fault: RowFault | string } | null;
+/**
+ * The log with a batch of rows, each of which a reader would accept.
+ *
+ * The rows are read back from their text, so that nothing is written that would not open again.
+ *
+ * @param firstSeq the seq the caller gave the first event; `null` for an empty batch
+ * @param what what is being done, for messages: `append to session "a"`
+ * @throws {SequenceGapError} when the batch does not continue the log
+ * @throws {UnknownEventError} a type outside the format without `ignorable: true`
+ * @throws {TypeError} anything else that would not open again
+ */
+export function withBatch(
+  log: CheckedLog,
+  rows: readonly string[],
+  firstSeq: number | null,
+  header: SessionHeader,
+  what: string,
+): CheckedLog {
+  if (firstSeq !== null && firstSeq !== log.nextSeq) throw gap(what, firstSeq, log.nextSeq);
+  for (const row of rows) {
+    const { nextSeq } = log;
+    const event = readRow(row, nextSeq);
+    if (event instanceof RowFault) {
+      if (event.seq !== undefined && event.seq !== nextSeq) throw gap(what, event.seq, nextSeq);
+      throw new TypeError(`Cannot ${what}: event ${nextSeq} is refused, found ${event.problem}`);
+    }
+    if (isRequiredUnknown(event)) {
+      throw new UnknownEventError(`Cannot ${what}: the type of event ${nextSeq}, "${event.type}", is not known`);
+    }
+    const next = withEvent(log, event, header);
+    if (typeof next === "string") throw new TypeError(`Cannot ${what}: event ${nextSeq} is refused, found ${next}`);
+    log = next;
+  }
+  return log;
 }
 
-/** Reads lines as the next rows of a log, up to the first that is none. */
-export function acceptRows(log: CheckedLog, lines: Iterable<string>, header: SessionHeader): AcceptedRows {
-  const events: SessionEvent[] = [];
-  for (const line of lines) {
-    const event = readRow(line, log.nextSeq);
-    if (event instanceof RowFault) return { log, events, refused: { index: events.length, fault: event } };
-    const next = withEvent(log, event, header);
-    if (typeof next === "string") return { log, events, refused: { index: events.length, fault: next } };
-    log = next;
-    events.push(event);
-  }
-  return { log, events, refused: null };
+function gap(what: string, found: number, wanted: number): SequenceGapError {
+  return new SequenceGapError(`Cannot ${what}: found seq ${found}, wanted ${wanted}`);
 }

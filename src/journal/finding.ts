@@ -4,7 +4,7 @@
  * @module
  */
 import { CorruptFrameError, CorruptLogError, type HoldfastError, UnsupportedFormatError } from "../errors.ts";
-import type { RowFault } from "../event/mod.ts";
+import type { RowFault, SessionEvent } from "../event/mod.ts";
 import type { LogFault } from "../store/session_store.ts";
 
 /** A fault with what only an error carries. `message` says what was found, to be read after `Cannot open session "a": `. */
@@ -42,6 +42,15 @@ export function rowFinding(fault: RowFault, offsetBytes: number, seq: number): F
   const { type, cause } = fault;
   const code = fault.kind === "unsupported" ? "UNSUPPORTED_FORMAT" : "CORRUPT_LOG";
   return { code, offsetBytes, seq, message: `event ${seq}: ${fault.problem}`, type, cause };
+}
+
+/** The objection to an event that this build must not skip. */
+export function unknownEvent(event: SessionEvent, offsetBytes: number): Finding {
+  const { seq, type } = event;
+  const message = `event ${seq} is of the type ${
+    JSON.stringify(type)
+  }, which a newer program wrote and this build must not skip`;
+  return { code: "UNSUPPORTED_FORMAT", offsetBytes, seq, message, type };
 }
 
 /** Text behind the first colon of an error of ours: what was found, without what could not be done. */

@@ -21,7 +21,7 @@ import type { JournalContext } from "./context.ts";
 import { type Finding, foundIn } from "./finding.ts";
 import { LIST_BYTES_MAX, LIST_CONTENT_BYTES_MAX } from "./limits.ts";
 import { type LogPlace, misplaced, versionText } from "./locate.ts";
-import { LogScan } from "./scan.ts";
+import { startScan } from "./start_scan.ts";
 import { readTail } from "./tail.ts";
 
 /** How much of a large log's beginning is read, in bytes; the rest of LIST_BYTES_MAX goes to its end. */
@@ -76,7 +76,7 @@ async function contentOf(context: JournalContext, place: LogPlace, sizeBytes: nu
 async function wholeContent(context: JournalContext, place: LogPlace, sizeBytes: number): Promise<Content> {
   const { storage } = context;
   const bytes = await storage.read(place.log, { startBytes: 0, endBytes: sizeBytes });
-  const scan = new LogScan({ ...context, encoding: place.encoding, contentBudgetBytes: LIST_CONTENT_BYTES_MAX });
+  const scan = startScan({ ...context, encoding: place.encoding, contentBudgetBytes: LIST_CONTENT_BYTES_MAX });
   const seen = new Seen();
   await scan.advance(bytesSource(place.log, bytes), bytes.length, { visit: (event) => seen.add(event) });
   const { header } = scan;

@@ -7,8 +7,7 @@
 import { isRequiredUnknown, readRow, RowFault, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import { LineScanner, type ZstdCodec } from "../frame/mod.ts";
 import { type CheckedLog, withEvent } from "./checked_log.ts";
-import { type Finding, rowFinding } from "./finding.ts";
-import { unknownEvent } from "./scan.ts";
+import { type Finding, rowFinding, unknownEvent } from "./finding.ts";
 
 /** Records that follow the last complete frame. */
 export interface Salvage {

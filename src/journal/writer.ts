@@ -3,28 +3,22 @@
  *
  * @module
  */
-import { AlreadyExistsError, SequenceGapError, SessionClosedError, UnknownEventError } from "../errors.ts";
-import {
-  encodeHeader,
-  encodeRow,
-  isRequiredUnknown,
-  RowFault,
-  type SessionEvent,
-  type SessionHeader,
-} from "../event/mod.ts";
+import { AlreadyExistsError } from "../errors.ts";
+import { encodeHeader, encodeRow, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import type { StorageFile, StorageLock } from "../storage/storage_port.ts";
 import type { LogWriter, OpenOptions } from "../store/session_store.ts";
 import { putBlob } from "./blobs.ts";
 import { fileSource } from "./byte_source.ts";
-import { acceptRows, type CheckedLog } from "./checked_log.ts";
+import { type CheckedLog, withBatch } from "./checked_log.ts";
 import type { JournalContext } from "./context.ts";
 import { errorOf, type Finding } from "./finding.ts";
 import { concat, encodeBatch, type EncodedBatch } from "./frames_of.ts";
 import { LOCK_NAME, type LogEncoding, logPath, sessionPath } from "./layout.ts";
 import { type LogPlace, placeOf } from "./locate.ts";
 import { LogFile } from "./log_file.ts";
-import { LogView, type ReadPlace } from "./reader.ts";
-import { LogScan } from "./scan.ts";
+import { LogView, type ReadPlace } from "./log_view.ts";
+import type { LogScan } from "./scan.ts";
+import { startScan } from "./start_scan.ts";
 import { CLEAN_TAIL, readTail } from "./tail.ts";
 import { keepTornTail, pruneTornCopies, type TornCopies } from "./torn_tail.ts";
 
@@ -77,7 +71,7 @@ export class JournalWriter extends LogView implements LogWriter {
   static create(context: JournalContext, header: SessionHeader, onClose: () => void): JournalWriter {
     const encoding = context.compression;
     const place = { id: header.id, folder: sessionPath(header), log: logPath(header, encoding), encoding };
-    const scan = new LogScan({ ...context, encoding });
+    const scan = startScan({ ...context, encoding });
     scan.header = header;
     return new JournalWriter(context, place, header, scan, onClose);
   }
@@ -99,7 +93,7 @@ export class JournalWriter extends LogView implements LogWriter {
     const reopen = () => context.storage.open(place.log, lock);
     const file = await reopen();
     try {
-      const scan = new LogScan({ ...context, encoding: place.encoding });
+      const scan = startScan({ ...context, encoding: place.encoding });
       await scan.advance(fileSource(context.storage, place.log), file.sizeBytes, { visit, signal });
       const tail = await readTail(context, place, scan);
       const finding = scan.stop ?? await judge(scan.header!) ?? scan.finding ?? tail.salvage?.objection ?? null;
@@ -209,25 +203,9 @@ export class JournalWriter extends LogView implements LogWriter {
     return log.nextSeq - 1;
   }
 
-  /** The log with these rows, each of which would be accepted by a reader. */
+  /** The log with these rows. Throws when they are not what may come next. */
   #accept(rows: readonly string[], first: number | null): CheckedLog {
-    const log = this.tail.salvage?.log ?? this.scan.log;
-    if (first !== null && first !== log.nextSeq) {
-      throw new SequenceGapError(`Cannot append to session "${this.id}": found seq ${first}, wanted ${log.nextSeq}`);
-    }
-    const accepted = acceptRows(log, rows, this.header);
-    for (const event of accepted.events) {
-      if (!isRequiredUnknown(event)) continue;
-      throw new UnknownEventError(`Cannot append to session "${this.id}": the type "${event.type}" is not known`);
-    }
-    if (accepted.refused === null) return accepted.log;
-    const { fault } = accepted.refused;
-    const { nextSeq } = accepted.log;
-    if (fault instanceof RowFault && fault.seq !== undefined && fault.seq !== nextSeq) {
-      throw new SequenceGapError(`Cannot append to session "${this.id}": found seq ${fault.seq}, wanted ${nextSeq}`);
-    }
-    const found = fault instanceof RowFault ? fault.problem : fault;
-    throw new TypeError(`Cannot append event ${nextSeq} to session "${this.id}": found ${found}`);
+    return withBatch(this.log, rows, first, this.header, `append to session "${this.id}"`);
   }
 
   /** Publishes the file with its header and, when there is one, the first batch. */
@@ -257,8 +235,9 @@ export class JournalWriter extends LogView implements LogWriter {
 
   /** Puts the log in order behind its last complete record. Does nothing when it is. May be repeated after a failure. */
   async #recoverTail(): Promise<void> {
-    if (this.tail.torn === null) return;
-    const file = this.#openFile();
+    const { torn } = this.tail;
+    const file = this.#file;
+    if (torn === null || file === null) return;
     const lock = await this.#takeLock();
     const { storage, codec, limits } = this.context;
     const copies: TornCopies = { storage, codec, limits, ...this.place };
@@ -273,6 +252,7 @@ export class JournalWriter extends LogView implements LogWriter {
       await file.cutBack();
       scan.appended(scan.log, [], 0, startBytes);
       this.bell.acknowledgedBytes = startBytes;
+      this.tail = { ...this.tail, torn: { ...torn, bytes: 0 } };
     }
     if (salvage !== null && salvage.events.length > 0) {
       // One frame, whatever its size: of several, a crash could leave the first, and nothing would lead back to the copy.
@@ -296,11 +276,6 @@ export class JournalWriter extends LogView implements LogWriter {
     scan.appended(log, places ?? [], batch?.frames ?? 0, endBytes + (batch?.bytes.length ?? 0));
     this.bell.acknowledgedBytes = scan.endBytes;
     this.bell.ring();
-  }
-
-  #openFile(): LogFile {
-    if (this.#file !== null) return this.#file;
-    throw new SessionClosedError(`Cannot write session "${this.id}": it has no file yet`);
   }
 
   get #encoder(): { encoding: LogEncoding; codec: JournalContext["codec"]; limits: JournalContext["limits"] } {

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { MemoryStorage } from "../../src/adapters/memory/memory_storage.ts";
 import { hasCode } from "../../src/errors.ts";
 import type { SessionEvent } from "../../src/event/mod.ts";
+import { nodeZstd } from "../../src/frame/node_zstd.ts";
 import { WATCH_POLL_MS } from "../../src/journal/mod.ts";
 import { FakeClock, settle } from "../support/fake_clock.ts";
 import { BATCHES, bytesOf, headerOf, journal, logBytes, logOf, storageWith, turnOf, turnsOf } from "./script.ts";
@@ -76,6 +77,41 @@ Deno.test("a reader survives a writer that takes back what it wrote and writes s
   assert(hasCode(await assertRejects(() => reader.read()), "NOT_FOUND"));
 });
 
+Deno.test("a reader shows a torn tail that a watch saw first", async () => {
+  const machine = storageWith({ [logOf("zstd")]: logBytes(headerOf(), BATCHES.slice(0, 5)) });
+  const reader = await journal(machine).open("s", "read");
+  machine.stranger.write(logOf("zstd"), logBytes(headerOf(), BATCHES).slice(0, -2));
+  const watch = gather(reader.watch(0));
+  await settle();
+  assertEquals(watch.seen.length, 8);
+  assertEquals((await reader.read()).events, EVENTS);
+  await reader.close();
+  await watch.ended;
+});
+
+Deno.test("watch() misses no append that comes while it looks", async () => {
+  const storage = new MemoryStorage();
+  const store = journal(storage);
+  const log = await store.create(headerOf());
+  await log.append(EVENTS.slice(0, 2));
+  const reader = await store.open("s", "read");
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const stat = storage.stat.bind(storage);
+  storage.stat = async (name) => {
+    const found = await stat(name);
+    await answered;
+    return found;
+  };
+  const watch = gather(reader.watch(2));
+  await settle();
+  await log.append(EVENTS.slice(2, 5));
+  answer();
+  await settle();
+  assertEquals(watch.seen, EVENTS.slice(2, 5));
+  await store.close();
+  await watch.ended;
+});
+
 Deno.test("watch() ends with the damage it meets, after everything before it", async () => {
   const storage = storageWith({
     [logOf("zstd")]: bytesOf(logBytes(headerOf(), BATCHES), new TextEncoder().encode("garbage")),
@@ -116,4 +152,24 @@ Deno.test("a page ends early when its events are large, and the next goes on beh
   const page = await log.read();
   assertEquals([page.events.length, page.nextFrom], [3, 3]);
   assertEquals((await log.read({ from: 3 })).events.map((event) => event.seq), [3, 4]);
+});
+
+Deno.test("a frame that holds many pages is decoded once while they are read in order", async () => {
+  const events = turnsOf(300);
+  let decodes = 0;
+  const codec = {
+    ...nodeZstd(),
+    decompress(frame: Uint8Array, sizeBytesMax: number) {
+      decodes += 1;
+      return nodeZstd().decompress(frame, sizeBytesMax);
+    },
+  };
+  const bytes = logBytes(headerOf(), [events.slice(0, 3500), events.slice(3500)]);
+  const reader = await journal(storageWith({ [logOf("zstd")]: bytes }), { codec }).open("s", "read");
+  decodes = 0;
+  for (let from = 0; from < 3600; from += 100) {
+    assertEquals((await reader.read({ from, limit: 100 })).events, events.slice(from, from + 100));
+  }
+  assertEquals(decodes, 3, "the header and two frames");
+  assertEquals((await reader.read({ from: 150, limit: 100 })).events, events.slice(150, 250), "out of order too");
 });

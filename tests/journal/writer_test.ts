@@ -167,6 +167,10 @@ Deno.test("a recovery that fails at any operation may be tried again on the same
       }
       assert(failures < 3, `${fault} at ${kind}`);
       assertEquals(await storage.read(logOf("zstd")), expected);
+      assertEquals(
+        (await storage.list(FOLDER)).map(({ name }) => name),
+        (await rehearsal.list(FOLDER)).map(({ name }) => name),
+      );
       assertEquals(await durable(storage), EVENTS);
     }
   }
