@@ -1,0 +1,33 @@
+/**
+ * A subcommand: its specification and what it does.
+ *
+ * @module
+ */
+import type { SessionStore } from "../../mod.ts";
+import type { Host } from "./host.ts";
+import type { Output } from "./output.ts";
+import type { CommandSpec, Parsed } from "./usage.ts";
+
+/** What a subcommand works with. */
+export interface CommandContext {
+  readonly args: Parsed;
+  readonly out: Output;
+  readonly host: Host;
+  /** The root folder, absolute. */
+  readonly root: string;
+  /** The current folder, absolute. */
+  readonly cwd: string;
+  /** The environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Opens the store under the root; the caller closes it. Nothing is created. */
+  openStore(): SessionStore;
+}
+
+/** Exit code: fine, the thing asked about is not fine, or the command line is wrong. */
+export type ExitCode = 0 | 1 | 2;
+
+/** One subcommand. */
+export interface Command {
+  readonly spec: CommandSpec;
+  run(context: CommandContext): Promise<ExitCode>;
+}

@@ -1,0 +1,39 @@
+/**
+ * `holdfast fork`: a new session that begins with a copy of another's events.
+ *
+ * @module
+ */
+import { forkSession } from "../../../mod.ts";
+import type { Command } from "../command.ts";
+import { findSession } from "../find.ts";
+import { counted } from "../format.ts";
+import { UsageError } from "../usage.ts";
+
+/** Forks a session at its end, or after a seq. */
+export const fork: Command = {
+  spec: {
+    name: "fork",
+    positionals: "ID",
+    help: "start a new session from a copy of this one's events",
+    flags: {
+      at: { value: "SEQ", help: "copy events up to and including this seq (default: all, up to an open turn)" },
+    },
+    count: [1, 1],
+  },
+  async run({ args, out, root, openStore }) {
+    const at = args.count("at");
+    await using store = openStore();
+    const { id: sourceId } = await findSession(store, root, args.positionals[0]!);
+    using _ = out.progress(`copying session ${sourceId}`);
+    const { session } = await forkSession({ store, sourceId, at }).catch((error) => {
+      // A place that the source does not have, or where it cannot be cut, is a mistake of whoever typed it.
+      if (at !== undefined && error instanceof RangeError) throw new UsageError(error.message);
+      throw error;
+    });
+    const { id, inheritedEventCount } = session;
+    await session.close();
+    out.json({ id, parentSession: sourceId, inheritedEventCount });
+    out.line(`Session ${id} begins with ${counted(inheritedEventCount, "event")} of session ${sourceId}`);
+    return 0;
+  },
+};

@@ -1,0 +1,177 @@
+/**
+ * `holdfast run`: one agent turn, or a conversation in the terminal.
+ *
+ * @module
+ */
+import {
+  type Agent,
+  type AgentSession,
+  type Approver,
+  createAgent,
+  type Model,
+  type SessionRow,
+  type SessionStore,
+} from "../../../mod.ts";
+import { agentTools, makeWorkspace, workspaceOf } from "../agent_tools.ts";
+import type { Command, CommandContext, ExitCode } from "../command.ts";
+import { converse, type Dialogue, documentOf, oneTurn } from "../dialogue.ts";
+import { findSession } from "../find.ts";
+import { modelOf } from "../model_spec.ts";
+import { tellResumed, tellUnresolved } from "../outcomes.ts";
+import { terminalApprover } from "../question.ts";
+import type { Terminal } from "../terminal.ts";
+import { Transcript } from "../transcript.ts";
+import { UsageError } from "../usage.ts";
+
+const NO_APPROVER =
+  "Something was refused because it needs approval and there is nobody to ask: run it in a terminal, or build the agent with " +
+  "an approver (createAgent({ approvers }))";
+
+/**
+ * Runs the agent.
+ *
+ * Exit code 1 when the turn did not complete, or when something was refused because nobody could be asked. `--json` prints
+ * `{id, turn, reason, text, usage, unresolved, resumed}`.
+ */
+export const run: Command = {
+  spec: {
+    name: "run",
+    positionals: "[prompt…]",
+    help: "run one agent turn, or without a prompt a conversation; resumes and repairs",
+    flags: {
+      session: { value: "ID", help: "go on with this session" },
+      continue: { help: "go on with the session that has the newest event" },
+      model: { value: "SPEC", help: "demo (default), scripted:FILE or openai:MODEL[@BASEURL]" },
+      approve: { value: "HOW", help: "ask (default) or refuse" },
+      workspace: { value: "DIR", help: "the folder the file tools see (default: the session's, else the current one)" },
+      "create-workspace": { help: "make that folder when it is not there" },
+      "keyed-origin": { value: "URL", many: true, help: "an origin that deduplicates by Idempotency-Key" },
+    },
+    count: [0, Infinity],
+  },
+  async run(context) {
+    const { args, out, host } = context;
+    const approve = args.text("approve") ?? "ask";
+    if (approve !== "ask" && approve !== "refuse") {
+      throw new UsageError(`Cannot approve by "${approve}": wanted ask or refuse`);
+    }
+    if (args.has("continue") && args.has("session")) {
+      throw new UsageError("Cannot run: wanted one of --session and --continue");
+    }
+    // What is wrong with a flag is said before anything is read or made.
+    if (args.has("workspace")) workspaceOf(context, null);
+    agentTools(context, context.cwd);
+    const model = modelOf(args.text("model") ?? "demo", context);
+    const prompt = await promptOf(context);
+    if (prompt === null && (!host.hasTerminal || out.isJson)) {
+      const found = out.isJson ? "it is no one document" : "there is no terminal";
+      throw new UsageError(`Cannot run a conversation: ${found}; give a prompt`);
+    }
+
+    await using store = context.openStore();
+    const row = await chosenSession(store, context);
+    return await runSession(context, store, { row, model, approve, prompt });
+  },
+};
+
+interface Plan {
+  /** The session to go on with; `null` for a new one. */
+  readonly row: SessionRow | null;
+  readonly model: Model;
+  readonly approve: "ask" | "refuse";
+  /** `null` for a conversation. */
+  readonly prompt: string | null;
+}
+
+async function runSession(context: CommandContext, store: SessionStore, plan: Plan): Promise<ExitCode> {
+  const { out, host } = context;
+  const { row, model, approve, prompt } = plan;
+  const workspace = workspaceOf(context, row);
+  if (context.args.has("create-workspace")) makeWorkspace(workspace);
+  const transcript = new Transcript(out);
+  // Set when somebody should have been asked and there was nobody.
+  let lacksApprover = false;
+  let askPerson: Approver = () => {
+    lacksApprover = true;
+    return undefined;
+  };
+  const agent = createAgent({
+    store,
+    model,
+    tools: agentTools(context, workspace),
+    approvers: [(request, signal) => askPerson(request, signal)],
+    approvalPolicy: approve === "refuse" ? "never" : "ask",
+    systemPrompt: `You are an agent. Your tools see the folder "${workspace}" and nothing else of this machine.`,
+  });
+
+  const session = await openAgentSession(agent, row, workspace, context);
+  let terminal: Terminal | null = null;
+  let isFine: boolean;
+  let document: unknown;
+  try {
+    await using _ = session;
+    terminal = host.hasTerminal && !out.isJson ? host.openTerminal() : null;
+    if (terminal !== null) askPerson = terminalApprover(terminal, transcript, session.session);
+    session.subscribe((live) => transcript.watch(live));
+    transcript.note(`session ${session.id}, model ${model.provider}:${model.id}, workspace ${workspace}`);
+    const note = (text: string) => transcript.note(text);
+    if (session.resumed !== null) tellResumed(session.resumed, note);
+    tellUnresolved(session.id, session.session.folds.unresolved.effects, context, note);
+
+    const dialogue: Dialogue = { context, session, terminal, transcript };
+    if (prompt === null) {
+      isFine = await converse(dialogue, terminal!);
+    } else {
+      const outcome = await oneTurn(dialogue, prompt);
+      isFine = outcome.reason.kind === "completed";
+      document = documentOf(session, outcome, transcript.text);
+    }
+    if (lacksApprover) transcript.note(NO_APPROVER);
+  } finally {
+    terminal?.close();
+  }
+  // Now everything is durable.
+  out.json(document);
+  return isFine && !lacksApprover ? 0 : 1;
+}
+
+/** The prompt of the command line, else of the pipe; `null` when there is none. */
+async function promptOf({ args, host }: CommandContext): Promise<string | null> {
+  if (args.positionals.length > 0) {
+    const prompt = args.positionals.join(" ").trim();
+    if (prompt === "") throw new UsageError("Cannot run: the prompt is empty");
+    return prompt;
+  }
+  const piped = (await host.readInput()).trim();
+  return piped === "" ? null : piped;
+}
+
+async function chosenSession(store: SessionStore, { args, root, out }: CommandContext): Promise<SessionRow | null> {
+  const prefix = args.text("session");
+  if (prefix !== undefined) return await findSession(store, root, prefix);
+  if (!args.has("continue")) return null;
+  let newest: SessionRow | null = null;
+  using line = out.progress("listing");
+  for await (const row of store.list()) {
+    if (newest === null || newestTime(row) >= newestTime(newest)) newest = row;
+  }
+  line[Symbol.dispose]();
+  if (newest === null) out.note("There is no session to go on with: this is a new one");
+  return newest;
+}
+
+/** A damaged session counts too: going on with an older one instead would be a surprise. */
+function newestTime({ lastEventTime, header }: SessionRow): number {
+  return lastEventTime ?? header?.createdAt ?? 0;
+}
+
+async function openAgentSession(
+  agent: Agent,
+  row: SessionRow | null,
+  workspace: string,
+  { out }: CommandContext,
+): Promise<AgentSession> {
+  if (row === null) return await agent.create({ cwd: workspace });
+  using _ = out.progress(`opening session ${row.id}`);
+  return await agent.resume(row.id);
+}

@@ -1,0 +1,118 @@
+/**
+ * `holdfast show`: the events of a log, or the messages the model sees.
+ *
+ * @module
+ */
+import { deriveMessages, type LogReader, type SessionEvent } from "../../../mod.ts";
+import type { Command } from "../command.ts";
+import { describeEvent, describeMessage } from "../describe.ts";
+import { counted, humanTime } from "../format.ts";
+import { inspect } from "../inspect.ts";
+import { jsonText } from "../json_text.ts";
+import type { Output } from "../output.ts";
+import { findTarget } from "../target.ts";
+import { parseCount, type Parsed, UsageError } from "../usage.ts";
+
+/** How many events are shown when nothing else is asked for. */
+const SHOWN_EVENTS_DEFAULT = 1000;
+/** How many events are read at once. */
+const PAGE_EVENTS = 1000;
+
+/** Shows events or the surface. Exit code 1 when the log has a fault. */
+export const show: Command = {
+  spec: {
+    name: "show",
+    positionals: "ID|FILE",
+    help: "show the events of a log, or with --surface the messages the model sees",
+    flags: {
+      surface: { help: "show messages instead of events" },
+      as: { value: "VERSION", help: "current (default) or stored" },
+      from: { value: "N", help: "first seq to show (default 0)" },
+      limit: { value: "N|all", help: `at most this many events (default ${SHOWN_EVENTS_DEFAULT})` },
+    },
+    count: [1, 1],
+  },
+  async run(context) {
+    const { args, out } = context;
+    const range = rangeOf(args);
+    await using target = await findTarget(args.positionals[0]!, context);
+    const { reader, folds } = await inspect(target, out);
+    await using _ = reader;
+
+    if (args.has("surface")) {
+      const messages = deriveMessages(folds.surface);
+      out.json({ header: reader.header, messages, replaceGeneration: folds.surface.replaceGeneration });
+      for (const message of messages) out.line(describeMessage(message));
+    } else if (out.isJson) {
+      await writeDocument(reader, range, out);
+    } else {
+      await printEvents(reader, range, out);
+    }
+
+    const { torn, fault } = reader.state();
+    if (torn !== null) {
+      const readable = `${counted(torn.salvagedEvents, "event")} of it readable`;
+      out.note(`Torn tail of ${counted(torn.bytes, "byte")} at offset ${torn.offsetBytes}: ${readable}`);
+    }
+    if (fault !== null) out.note(`${fault.code}: ${fault.message}`);
+    return fault === null ? 0 : 1;
+  },
+};
+
+interface Range {
+  readonly from: number;
+  readonly limit: number;
+}
+
+function rangeOf(args: Parsed): Range {
+  const as = args.text("as") ?? "current";
+  // Only version 3 is read, and it is stored as it is shown.
+  if (as !== "current" && as !== "stored") throw new UsageError(`Cannot show as "${as}": wanted current or stored`);
+  const limitText = args.text("limit");
+  const limit = limitText === "all" ? Infinity : parseCount("--limit", limitText ?? String(SHOWN_EVENTS_DEFAULT));
+  const from = args.count("from");
+  if (args.has("surface") && (from !== undefined || (limitText !== undefined && limitText !== "all"))) {
+    throw new UsageError("Cannot show a part of the surface: wanted --surface without --from and --limit");
+  }
+  return { from: from ?? 0, limit };
+}
+
+/** Calls `each` with the events of a range, page by page. Returns where it stopped, `null` at the end of the log. */
+async function forEachPage(
+  reader: LogReader,
+  { from, limit }: Range,
+  each: (events: readonly SessionEvent[]) => void,
+): Promise<number | null> {
+  let next = from;
+  for (let left = limit; left > 0;) {
+    const { events, nextFrom } = await reader.read({ from: next, limit: Math.min(left, PAGE_EVENTS) });
+    each(events);
+    if (nextFrom === null || events.length === 0) return null;
+    left -= events.length;
+    next = nextFrom;
+  }
+  return next < reader.state().nextSeq ? next : null;
+}
+
+async function printEvents(reader: LogReader, range: Range, out: Output): Promise<void> {
+  const { id, version, createdAt } = reader.header;
+  out.line(`session ${id}, version ${version}, created ${humanTime(createdAt)} UTC`);
+  const nextFrom = await forEachPage(reader, range, (events) => {
+    for (const event of events) out.line(describeEvent(event));
+  });
+  if (nextFrom !== null) out.note(`More events follow: --from ${nextFrom}`);
+}
+
+/** One event per line, and never more than a page in memory: a log may be larger than any text can be. */
+async function writeDocument(reader: LogReader, range: Range, out: Output): Promise<void> {
+  const { header, inheritedEventCount } = reader;
+  out.jsonPiece(`{\n  "header": ${jsonText(header)},\n  "inheritedEventCount": ${inheritedEventCount},\n  "events": [`);
+  let separator = "\n";
+  const nextFrom = await forEachPage(reader, range, (events) => {
+    for (const event of events) {
+      out.jsonPiece(`${separator}    ${jsonText(event)}`);
+      separator = ",\n";
+    }
+  });
+  out.jsonPiece(`${separator === "\n" ? "" : "\n  "}],\n  "nextFrom": ${nextFrom}\n}\n`);
+}

@@ -1,0 +1,91 @@
+/**
+ * A log as bytes somebody can keep: JSON lines, zstd frames, or Markdown.
+ *
+ * @module
+ */
+import { type Block, encodeHeader, isEvent, type LogReader, type Message, type SessionEvent } from "../../mod.ts";
+import { encodeZstdFrame } from "../entry/file.ts";
+import { rowText } from "./json_text.ts";
+
+/** What a log can be exported to. */
+export type ExportFormat = "jsonl" | "zstd" | "md";
+
+/** How much plain text one frame of an export holds at most, in UTF-16 units; only a single row may be larger. */
+const FRAME_TEXT_LENGTH_MAX = 1024 * 1024;
+
+/** Encodes header and events, as far as they can be read, a page at a time. */
+export async function* encodeLog(reader: LogReader, format: ExportFormat): AsyncGenerator<Uint8Array> {
+  if (format === "zstd") {
+    yield encodeZstdFrame([encodeHeader(reader.header)]);
+    for await (const events of pages(reader)) for (const rows of batches(events)) yield encodeZstdFrame(rows);
+    return;
+  }
+  const encoder = new TextEncoder();
+  yield encoder.encode(format === "jsonl" ? `${encodeHeader(reader.header)}\n` : `# Session ${reader.header.id}\n`);
+  for await (const events of pages(reader)) {
+    for (const event of events) {
+      const text = format === "jsonl" ? `${rowText(event)}\n` : markdown(event);
+      if (text !== "") yield encoder.encode(text);
+    }
+  }
+}
+
+async function* pages(reader: LogReader): AsyncGenerator<readonly SessionEvent[]> {
+  for (let from: number | null = 0; from !== null;) {
+    const { events, nextFrom }: Awaited<ReturnType<LogReader["read"]>> = await reader.read({ from });
+    if (events.length > 0) yield events;
+    from = nextFrom;
+  }
+}
+
+function* batches(events: readonly SessionEvent[]): Generator<string[]> {
+  let rows: string[] = [];
+  let length = 0;
+  for (const row of events.map(rowText)) {
+    if (rows.length > 0 && length + row.length > FRAME_TEXT_LENGTH_MAX) {
+      yield rows;
+      rows = [];
+      length = 0;
+    }
+    rows.push(row);
+    length += row.length;
+  }
+  if (rows.length > 0) yield rows;
+}
+
+/** The human transcript: what was said, in log order, whatever compaction did to the surface since. */
+function markdown(event: SessionEvent): string {
+  if (event.surfaceOp !== "append") return "";
+  if (isEvent(event, "user/message")) return section("User", event.data);
+  if (isEvent(event, "assistant/message")) return section("Assistant", event.data.message);
+  if (isEvent(event, "tool/result")) return section("Result", event.data.message);
+  return "";
+}
+
+function section(title: string, message: Message): string {
+  const parts = message.content.map(blockText).filter((text) => text !== "");
+  return parts.length === 0 ? "" : `\n## ${title}\n\n${parts.join("\n\n")}\n`;
+}
+
+function blockText(block: Block): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "reasoning":
+      return `> ${block.text.replaceAll("\n", "\n> ")}`;
+    case "tool-call":
+      return fence(`${block.name} ${block.arguments}`);
+    case "tool-result":
+      return fence(block.content.map((inner) => inner.type === "text" ? inner.text : `[${inner.type}]`).join("\n"));
+    default:
+      return `[${(block as { readonly type: string }).type}]`;
+  }
+}
+
+/** A code fence longer than any run of backticks inside. */
+function fence(text: string): string {
+  let longest = 2;
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  const marks = "`".repeat(longest + 1);
+  return `${marks}\n${text}\n${marks}`;
+}

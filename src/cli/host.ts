@@ -1,0 +1,75 @@
+/**
+ * The process around the command: what it is given, whom it can ask, how it is interrupted. Tests give their own.
+ *
+ * @module
+ */
+import process from "node:process";
+import type { Clock } from "../../mod.ts";
+import { systemClock } from "../entry/system.ts";
+import { type Output, processOutput } from "./output.ts";
+import { ReadlineTerminal, type Terminal } from "./terminal.ts";
+import { UsageError } from "./usage.ts";
+
+/** The longest prompt that is read from a pipe, in bytes. */
+export const PIPED_INPUT_SIZE_BYTES_MAX: number = 1024 * 1024;
+
+/** What surrounds the command. */
+export interface Host {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The current folder, absolute. */
+  readonly cwd: string;
+  readonly clock: Clock;
+  output(isJson: boolean): Output;
+  /** Whether a person sits at standard input and output. */
+  readonly hasTerminal: boolean;
+  openTerminal(): Terminal;
+  /** What comes through a pipe, whole; "" when standard input is a terminal. */
+  readInput(): Promise<string>;
+  /** Calls `handler` at each SIGINT and SIGTERM, until the returned function is called. */
+  onInterrupt(handler: () => void): () => void;
+  /** Ends the process at once. */
+  exit(code: number): void;
+}
+
+/** The process that we are. */
+export function processHost(): Host {
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    clock: systemClock,
+    output: processOutput,
+    hasTerminal: process.stdin.isTTY === true && process.stdout.isTTY === true,
+    openTerminal: () => new ReadlineTerminal(),
+    readInput,
+    onInterrupt(handler) {
+      process.on("SIGINT", handler);
+      process.on("SIGTERM", handler);
+      return () => {
+        process.off("SIGINT", handler);
+        process.off("SIGTERM", handler);
+      };
+    },
+    exit: (code) => process.exit(code),
+  };
+}
+
+async function readInput(): Promise<string> {
+  if (process.stdin.isTTY === true) return "";
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  let sizeBytes = 0;
+  try {
+    for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > PIPED_INPUT_SIZE_BYTES_MAX) {
+        throw new UsageError(`Cannot read standard input: it has more than ${PIPED_INPUT_SIZE_BYTES_MAX} bytes`);
+      }
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return text + decoder.decode();
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const found = error instanceof TypeError ? "it is not UTF-8 text" : (error as Error).message;
+    throw new UsageError(`Cannot read standard input: ${found}`);
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The `holdfast` command.
+ *
+ * @module
+ */
+import { resolve as resolvePath } from "node:path";
+import process from "node:process";
+import { openFileStore } from "../entry/file.ts";
+import type { Command, CommandContext, ExitCode } from "./command.ts";
+import { doctor } from "./commands/doctor.ts";
+import { exportCommand } from "./commands/export.ts";
+import { fork } from "./commands/fork.ts";
+import { ls } from "./commands/ls.ts";
+import { repair } from "./commands/repair.ts";
+import { resolve } from "./commands/resolve.ts";
+import { rm } from "./commands/rm.ts";
+import { run } from "./commands/run.ts";
+import { show } from "./commands/show.ts";
+import { tail } from "./commands/tail.ts";
+import { verify } from "./commands/verify.ts";
+import { columns } from "./format.ts";
+import { type Host, processHost } from "./host.ts";
+import type { Output } from "./output.ts";
+import { report } from "./report.ts";
+import { asksForJson, commandHelp, parseCommand, UsageError } from "./usage.ts";
+
+const COMMANDS: readonly Command[] = [run, ls, show, verify, repair, resolve, tail, fork, rm, exportCommand, doctor];
+
+/** Runs one command line. Never throws; whatever goes wrong is told on standard error and in the exit code. */
+export async function main(argv: readonly string[], host: Host): Promise<ExitCode> {
+  const out = host.output(asksForJson(argv));
+  try {
+    const code = await dispatch(argv, host, out);
+    await out.settled();
+    return code;
+  } catch (error) {
+    return report(error, out);
+  }
+}
+
+async function dispatch(argv: readonly string[], host: Host, out: Output): Promise<ExitCode> {
+  const [name, ...rest] = argv;
+  if (name === undefined) {
+    out.note(help());
+    throw new UsageError("Cannot run: there is no command");
+  }
+  if (name === "help" || name === "--help" || name === "-h") return showHelp(rest[0], out);
+  const command = commandOf(name);
+  const args = parseCommand(command.spec, rest);
+  if (args.has("help")) return showHelp(name, out);
+  return await command.run(contextOf(args, host, out));
+}
+
+function contextOf(args: CommandContext["args"], host: Host, out: Output): CommandContext {
+  const { env, cwd } = host;
+  const folder = args.text("root") ?? env["HOLDFAST_ROOT"] ?? ".holdfast";
+  // What was meant to hold a folder and is empty must not mean another one.
+  if (folder === "") throw new UsageError("Cannot use $HOLDFAST_ROOT: found an empty value");
+  const root = resolvePath(cwd, folder);
+  return { args, out, host, root, cwd, env, openStore: () => openFileStore({ root }) };
+}
+
+function commandOf(name: string): Command {
+  const command = COMMANDS.find((candidate) => candidate.spec.name === name);
+  if (command !== undefined) return command;
+  const found = name.startsWith("-")
+    ? "the command comes first"
+    : "there is no such command (holdfast help lists them)";
+  throw new UsageError(`Cannot run "${name}": ${found}`);
+}
+
+function showHelp(name: string | undefined, out: Output): ExitCode {
+  const text = name === undefined || name.startsWith("-") ? help() : commandHelp(commandOf(name).spec);
+  out.line(text);
+  out.json({ help: text });
+  return 0;
+}
+
+function help(): string {
+  const rows = COMMANDS.map(({ spec }) => [`  ${spec.name} ${spec.positionals}`.trimEnd(), spec.help]);
+  return [
+    "holdfast: a durable runtime for AI-agent sessions",
+    "",
+    "  Every intent is on disk before its side effect. After a crash the next start says what is true.",
+    "",
+    ...columns(rows),
+    "",
+    "  Every command takes --root DIR, --json and --help. Exit code: 0 fine, 1 not fine, 2 usage.",
+  ].join("\n");
+}
+
+if (import.meta.main) {
+  // Not process.exit(): standard output may be a pipe that is not drained yet.
+  process.exitCode = await main(process.argv.slice(2), processHost());
+}

@@ -1,0 +1,42 @@
+/**
+ * Asks the person at the terminal whether a call may run. The default is no.
+ *
+ * @module
+ */
+import { type Approver, isEvent, type Session } from "../../mod.ts";
+import { counted } from "./format.ts";
+import { printableLine } from "./printable.ts";
+import type { Terminal } from "./terminal.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** How much of a reason or of arguments is shown, in UTF-16 units. */
+const SHOWN_LENGTH_MAX = 4000;
+
+/**
+ * Makes an approver of a terminal.
+ *
+ * It shows the arguments as the durable `tool/call` holds them, on one line whatever they hold, so that nothing in them looks
+ * like an answer. Only `y` or `yes`, typed after the question, allows.
+ */
+export function terminalApprover(terminal: Terminal, transcript: Transcript, session: Session): Approver {
+  return async ({ toolName, reason, callSeq }, signal) => {
+    const because = reason === undefined ? "" : `: ${shown(reason)}`;
+    transcript.line(`? ${printableLine(toolName)} asks for permission${because}`);
+    if (callSeq !== undefined) transcript.line(`  arguments: ${shown(await argumentsAt(session, callSeq))}`);
+    const answer = await terminal.confirm("  Allow it once? [y/N] ", signal);
+    if (signal.aborted) return "cancelled";
+    return /^y(es)?$/i.test(answer?.trim() ?? "") ? "allowed-once" : "rejected";
+  };
+}
+
+async function argumentsAt(session: Session, callSeq: number): Promise<string> {
+  const [event] = (await session.history({ from: callSeq, limit: 1 })).events;
+  if (event !== undefined && isEvent(event, "tool/call")) return event.data.arguments;
+  throw new Error(`Cannot ask about call ${callSeq}: the log does not hold it`);
+}
+
+function shown(text: string): string {
+  const rest = text.length - SHOWN_LENGTH_MAX;
+  const line = printableLine(text.slice(0, SHOWN_LENGTH_MAX));
+  return rest <= 0 ? line : `${line} … and ${counted(rest, "more character")} (holdfast show has them all)`;
+}

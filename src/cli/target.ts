@@ -1,0 +1,135 @@
+/**
+ * What a person means by `ID|FILE`: a session under the root, or a log file anywhere.
+ *
+ * @module
+ */
+import { closeSync, existsSync, openSync, readSync, realpathSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import {
+  hasCode,
+  HoldfastError,
+  type LogReader,
+  NotFoundError,
+  type OpenOptions,
+  StorageLostError,
+} from "../../mod.ts";
+import { openFileStore, openLogFile } from "../entry/file.ts";
+import type { CommandContext } from "./command.ts";
+import { findSession } from "./find.ts";
+
+/** A log that was found, and is not read yet. Disposing it closes what it was found in. */
+export interface Target extends AsyncDisposable {
+  /** The session's id; `null` for a bare file, whose header says it. */
+  readonly id: string | null;
+  /** The path of the log, as given when it is a bare file. */
+  readonly file: string;
+  readonly sizeBytes: number;
+  readonly encoding: "zstd" | "none" | null;
+  /** The version a name or a header tells before anything is read; `null` when none does. */
+  readonly version: number | null;
+  /** Whether a writer holds it now. */
+  readonly live: boolean;
+  open(options: OpenOptions): Promise<LogReader>;
+}
+
+/**
+ * Finds a session or a log file.
+ *
+ * What looks like a path is a file when there is one, and anything else a session when there is one, so that a stray file never
+ * hides a session of the same name.
+ *
+ * @throws {NotFoundError} when it is neither
+ * @throws {UsageError} when it is the beginning of several ids
+ */
+export async function findTarget(
+  argument: string,
+  { cwd, root, openStore }: Pick<CommandContext, "cwd" | "root" | "openStore">,
+): Promise<Target> {
+  const path = resolve(cwd, argument);
+  const isPath = /[/\\]/.test(argument) || /\.jsonl(\.zstd)?$/.test(argument);
+  if (isPath && isFile(path, argument)) return await fileTarget(argument, path);
+  try {
+    return await sessionTarget(argument, root, openStore);
+  } catch (error) {
+    if (!hasCode(error, "NOT_FOUND")) throw error;
+    if (!isPath && isFile(path, argument)) return await fileTarget(argument, path);
+    if (!isPath) throw error;
+    throw new NotFoundError(
+      `Cannot open "${argument}": there is no such session, and no regular file of this name`,
+    );
+  }
+}
+
+async function sessionTarget(prefix: string, root: string, openStore: CommandContext["openStore"]): Promise<Target> {
+  const store = openStore();
+  try {
+    const row = await findSession(store, root, prefix);
+    const { id, sizeBytes, encoding, version, live } = row;
+    return {
+      ...{ id, file: join(root, row.name), sizeBytes, encoding, version, live },
+      open: (options) => store.open(id, "read", options),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function fileTarget(file: string, path: string): Promise<Target> {
+  // Whoever names a link means the file behind it; the storage below follows none.
+  const real = realpathSync(path);
+  return {
+    ...{ id: null, file, sizeBytes: statSync(real).size, encoding: encodingOf(real), version: null },
+    live: await isLive(real),
+    open: (options) => openLogFile(real, options),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+function isFile(path: string, argument: string): boolean {
+  let found: Stats | undefined;
+  try {
+    found = statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code === "ENOTDIR" || code === "ELOOP" || code === "ENAMETOOLONG" || code === "ENOENT") return false;
+    throw new StorageLostError(`Cannot open file "${argument}": ${(error as Error).message}`, { cause: error });
+  }
+  return found?.isFile() === true;
+}
+
+/** Tells the encoding from the first bytes: a zstd frame, or JSON. `null` when it is neither. */
+function encodingOf(path: string): "zstd" | "none" | null {
+  const first = new Uint8Array(4);
+  try {
+    const descriptor = openSync(path, "r");
+    try {
+      readSync(descriptor, first, 0, 4, 0);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw new StorageLostError(`Cannot read file "${path}": ${(error as Error).message}`, { cause: error });
+  }
+  if (first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd) return "zstd";
+  return first[0] === 0x7b ? "none" : null;
+}
+
+/** Whether a bare file is a session's log after all, which a writer holds now. */
+async function isLive(path: string): Promise<boolean> {
+  const folder = dirname(path);
+  if (!existsSync(join(folder, "session.lock"))) return false;
+  const root = resolve(folder, "..", "..");
+  // A folder is named by its session's id; what a file system could not take is written as ~ and four digits.
+  const id = basename(folder).replace(/~([0-9A-F]{4})/g, (_, digits) => String.fromCharCode(parseInt(digits, 16)));
+  try {
+    await using store = openFileStore({ root });
+    const row = await store.stat(id);
+    return row !== null && join(root, row.name) === path && row.live;
+  } catch (error) {
+    // What lies above the file, or beside it, is not what was asked about.
+    if (error instanceof HoldfastError || error instanceof RangeError) return false;
+    throw error;
+  }
+}

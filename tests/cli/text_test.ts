@@ -1,0 +1,91 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { columns, counted, humanSize, humanTime, piece, shellWord } from "../../src/cli/format.ts";
+import { jsonText, rowText } from "../../src/cli/json_text.ts";
+import { printable, printableJson, printableLine } from "../../src/cli/printable.ts";
+import { encodeRow, parseRow, type SessionEvent } from "../../src/event/mod.ts";
+
+Deno.test("printable() shows what a terminal would obey and leaves the rest, line ends and tabs included", () => {
+  assertEquals(printable("a\u001b[31mb\u0007\u009b\u202ec\u200f"), "a␛[31mb␇\\u{9b}\\u{202e}c\\u{200f}");
+  assertEquals(printable("\r\u007f\u{e0041}\u2028\ufeff"), "␍\\u{7f}\\u{e0041}\\u{2028}\\u{feff}");
+  const fine = "one\ttwo\nthree “ä” 日本 עברית 👩‍👩‍👧 ن‌ی";
+  assertEquals(printable(fine), fine);
+  assertEquals(printable("\ud83d and \ude00"), "\\u{d83d} and \\u{de00}");
+  assertEquals(printableLine("a\nb\tc\u001b"), "a␊b␉c␛");
+});
+
+Deno.test("printableJson() never changes what a JSON text means", () => {
+  const check = (value: unknown) => {
+    const text = printableJson(jsonText(value, 2));
+    assertEquals(printable(text), text);
+    assertEquals(JSON.stringify(JSON.parse(text)), JSON.stringify(value));
+  };
+  check({ "\u202e": "\u001b \u{e0041} \ud800" });
+  fc.assert(fc.property(fc.jsonValue({ stringUnit: "binary" }), check), { seed: 1, numRuns: 200 });
+});
+
+Deno.test("jsonText() writes what JSON.stringify writes, for whatever that writes losslessly", () => {
+  const check = (value: unknown) => {
+    assertEquals(jsonText(value), JSON.stringify(value));
+    assertEquals(jsonText(value, 2), JSON.stringify(value, null, 2));
+  };
+  for (
+    const value of [null, true, 0, 1e21, 1.5, "", "ä\n\u2028", [], {}, [[]], [{}], { a: [] }, { a: undefined, b: 1 }, [
+      undefined,
+    ]]
+  ) {
+    check(value);
+  }
+  check(JSON.parse('{"__proto__":{"a":1},"2":1,"1":2}'));
+  const lossless = fc.jsonValue().filter((value) => !JSON.stringify(value).includes("-0"));
+  const noZero = lossless.map((value) => JSON.parse(JSON.stringify(value)));
+  fc.assert(fc.property(noZero, check), { seed: 1, numRuns: 300 });
+});
+
+Deno.test("jsonText() keeps −0 and numbers beyond the doubles, and nests as deep as it is", () => {
+  const value = JSON.parse('{"a":[-0,1e400,-1e400]}');
+  const { a } = JSON.parse(jsonText(value));
+  assert(Object.is(a[0], -0));
+  assertEquals(a.slice(1), [Infinity, -Infinity]);
+  const deep = "[".repeat(200_000) + "]".repeat(200_000);
+  assertEquals(jsonText(JSON.parse(deep)), deep);
+});
+
+Deno.test("rowText() is encodeRow() wherever that is exact", () => {
+  const message = { id: "m", role: "user", content: [{ type: "text", text: "\u202eß" }], source: { kind: "user" } };
+  const events = [
+    { type: "turn/start", seq: 0, time: 1, data: { turn: 1 } },
+    { type: "user/message", seq: 9, time: 1, data: message, surfaceOp: "append", sourceEventSeqs: [1, 2, 3, 4, 8] },
+    { type: "odd/thing", seq: 9, time: 1, data: null, ignorable: true, sourceEventSeqs: [1, 2, 3, 4, 8] },
+  ] as unknown as SessionEvent[];
+  for (const event of events) assertEquals(rowText(event), encodeRow(event));
+  assertEquals(parseRow(rowText(events[1]!)), events[1]);
+});
+
+Deno.test("columns() lines up, and no cell breaks its line", () => {
+  assertEquals(columns([["a", "bb", "c"], ["aaa", "b", "x\ny"]]), ["a    bb  c", "aaa  b   x␊y"]);
+  assertEquals(columns([["a", ""], ["b", ""]]), ["a", "b"]);
+});
+
+Deno.test("humanSize(), humanTime() and counted() read well", () => {
+  assertEquals([0, 1023, 1024, 1536, 5 * 1024 ** 2, 3 * 1024 ** 4].map(humanSize), [
+    ...["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3.0 TiB"],
+  ]);
+  assertEquals(humanTime(1_796_043_081_772), "2026-11-30 12:51:21");
+  assertEquals(humanTime(1e300), "1e+300");
+  assertEquals([counted(0, "event"), counted(1, "event"), counted(2, "event")], ["0 events", "1 event", "2 events"]);
+});
+
+Deno.test("piece() cuts foreign text between characters, onto one line", () => {
+  assertEquals(piece("a\n  b\tc"), "a b c");
+  assertEquals(piece("x".repeat(160)), "x".repeat(160));
+  assertEquals(piece("x".repeat(161)), "x".repeat(159) + "…");
+  assertEquals(piece("x".repeat(158) + "😀😀"), "x".repeat(158) + "…");
+  assertEquals(piece(" ".repeat(100_000)), " …");
+});
+
+Deno.test("shellWord() quotes what a shell would split or expand", () => {
+  assertEquals(["a-b/c.d", "two words", "it's", "$HOME", ""].map(shellWord), [
+    ...["a-b/c.d", "'two words'", "'it'\\''s'", "'$HOME'", "''"],
+  ]);
+});
