@@ -1,0 +1,58 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { openFileStore } from "../src/entry/file.ts";
+import { openMemoryStore } from "../src/entry/memory.ts";
+import { repositoryDir } from "./support/paths.ts";
+
+/** What the issue of a newcomer's patience allows. */
+const EXAMPLE_LINES_MAX = 25;
+
+const readme = await Deno.readTextFile(`${repositoryDir}/README.md`);
+
+Deno.test("README: the example is at most 25 lines, runs as it stands, and leaves a log that verifies", async () => {
+  const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
+  assert(example !== undefined, "there is no example");
+  assert(example.trimEnd().split("\n").length <= EXAMPLE_LINES_MAX, "the example is too long");
+
+  const folder = await Deno.makeTempDir({ prefix: "holdfast-readme-" });
+  try {
+    await Deno.writeTextFile(`${folder}/example.ts`, example);
+    const run = async (...args: string[]) => {
+      const command = new Deno.Command(Deno.execPath(), { args: ["run", "-A", ...args], cwd: folder });
+      const { code, stdout, stderr } = await command.output();
+      assertEquals(code, 0, new TextDecoder().decode(stderr));
+      return new TextDecoder().decode(stdout);
+    };
+    const config = ["--config", `${repositoryDir}/deno.json`];
+    const output = await run(...config, `${folder}/example.ts`);
+    assertMatch(output, /^\w+ completed\n$/);
+    const id = output.split(" ")[0]!;
+    const [verdict] = JSON.parse(await run(...config, `${repositoryDir}/src/cli/main.ts`, "verify", id, "--json"));
+    assertEquals([verdict.id, verdict.damage, verdict.open], [id, null, null]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("README: the table of media says what the traits say", async () => {
+  const root = await Deno.makeTempDir({ prefix: "holdfast-readme-" });
+  await using file = openFileStore({ root });
+  await using memory = openMemoryStore();
+  await using disk = openMemoryStore({ simulate: "disk" });
+  const rows = readme.split("\n").filter((line) => /^\| `(file|memory)`/.test(line)).map((line) =>
+    line.split("|").slice(2, 7).map((cell) => cell.trim())
+  );
+  const traits = [file, memory, disk].map(({ traits }) => [
+    ...[traits.sync, traits.names, traits.publish, traits.lockScope, traits.persistence],
+  ]);
+  assertEquals(rows, traits);
+  await Deno.remove(root, { recursive: true });
+});
+
+Deno.test("README: the commands and folders it names are there", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${repositoryDir}/deno.json`));
+  for (const [, task] of readme.matchAll(/(?:deno@2\.9\.6|deno) task ([a-z:]+)/g)) {
+    assert(task! in tasks, `no task ${task}`);
+  }
+  for (const [, path] of readme.matchAll(/`((?:src|tests)\/[\w/.]+)`/g)) await Deno.stat(`${repositoryDir}/${path}`);
+  assertStringIncludes(readme, "npx -y deno@2.9.6 task start");
+});
