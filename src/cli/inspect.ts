@@ -106,7 +106,7 @@ export async function examine(target: Target, out: Output): Promise<Examined> {
 
 /** The verdict on a log of which not even the header could be read, or that is not there; `null` when the error is another. */
 export function unreadable(
-  target: Pick<Target, "file" | "sizeBytes" | "encoding" | "version" | "live">,
+  target: Pick<Target, "file" | "sizeBytes" | "encoding" | "live">,
   error: unknown,
 ): Verdict | null {
   if (!(error instanceof HoldfastError)) return null;

@@ -86,6 +86,9 @@ function help(): string {
     ...columns(rows),
     "",
     "  Every command takes --root DIR, --json and --help. Exit code: 0 fine, 1 not fine, 2 usage.",
+    '  With --json an error is {"error": {"code", "message"}}; the code of a usage error is USAGE.',
+    "  An ID may be cut as long as one session fits. $HOLDFAST_ROOT stands for --root; a header value $secret:NAME in a",
+    "  request of the agent is filled from $HOLDFAST_SECRET_NAME.",
   ].join("\n");
 }
 

@@ -41,7 +41,10 @@ export function tellUnresolved(
 }
 
 /** A command as the person can type it here: with the way to Deno, to this repository and to the root. */
-export function commandLine({ args, env, cwd }: CommandContext, ...words: readonly string[]): string {
+export function commandLine(
+  { args, env, cwd }: Pick<CommandContext, "args" | "env" | "cwd">,
+  ...words: readonly string[]
+): string {
   const deno = env["npm_command"] === "exec" ? "npx -y deno@2.9.6" : "deno";
   const isInside = cwd === REPOSITORY || cwd.startsWith(REPOSITORY + "/");
   const config = isInside ? [] : ["--config", `${REPOSITORY}/deno.json`];

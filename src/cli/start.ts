@@ -25,19 +25,11 @@ if (!given("--workspace") && !given("--session") && !given("--continue")) {
   options.push("--workspace", WORKSPACE, "--create-workspace");
 }
 
-// Ctrl-C reaches the agent too, and the agent decides what it means.
-Deno.addSignalListener("SIGINT", () => {});
 const agent = new Deno.Command(Deno.execPath(), {
-  args: [
-    "run",
-    "-A",
-    "--config",
-    CONFIG,
-    COMMAND,
-    "run",
-    ...options,
-    ...Deno.args,
-  ],
+  args: ["run", "-A", "--config", CONFIG, COMMAND, "run", ...options, ...Deno.args],
   cwd,
 }).spawn();
+// Ctrl-C reaches the agent too, and the agent decides what it means. What is sent to this process alone is passed on.
+Deno.addSignalListener("SIGINT", () => {});
+if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", () => agent.kill("SIGTERM"));
 Deno.exit((await agent.status).code);

@@ -25,8 +25,6 @@ export interface Target extends AsyncDisposable {
   readonly file: string;
   readonly sizeBytes: number;
   readonly encoding: "zstd" | "none" | null;
-  /** The version a name or a header tells before anything is read; `null` when none does. */
-  readonly version: number | null;
   /** Whether a writer holds it now. */
   readonly live: boolean;
   open(options: OpenOptions): Promise<LogReader>;
@@ -64,9 +62,9 @@ async function sessionTarget(prefix: string, root: string, openStore: CommandCon
   const store = openStore();
   try {
     const row = await findSession(store, root, prefix);
-    const { id, sizeBytes, encoding, version, live } = row;
+    const { id, sizeBytes, encoding, live } = row;
     return {
-      ...{ id, file: join(root, row.name), sizeBytes, encoding, version, live },
+      ...{ id, file: join(root, row.name), sizeBytes, encoding, live },
       open: (options) => store.open(id, "read", options),
       [Symbol.asyncDispose]: () => store.close(),
     };
@@ -80,7 +78,7 @@ async function fileTarget(file: string, path: string): Promise<Target> {
   // Whoever names a link means the file behind it; the storage below follows none.
   const real = realpathSync(path);
   return {
-    ...{ id: null, file, sizeBytes: statSync(real).size, encoding: encodingOf(real), version: null },
+    ...{ id: null, file, sizeBytes: statSync(real).size, encoding: encodingOf(real) },
     live: await isLive(real),
     open: (options) => openLogFile(real, options),
     [Symbol.asyncDispose]: () => Promise.resolve(),

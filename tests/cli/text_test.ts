@@ -2,8 +2,11 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { columns, counted, humanSize, humanTime, piece, shellWord } from "../../src/cli/format.ts";
 import { jsonText, rowText } from "../../src/cli/json_text.ts";
+import { commandLine } from "../../src/cli/outcomes.ts";
 import { printable, printableJson, printableLine } from "../../src/cli/printable.ts";
+import { parseCommand } from "../../src/cli/usage.ts";
 import { encodeRow, parseRow, type SessionEvent } from "../../src/event/mod.ts";
+import { repositoryDir } from "../support/paths.ts";
 
 Deno.test("printable() shows what a terminal would obey and leaves the rest, line ends and tabs included", () => {
   assertEquals(printable("a\u001b[31mb\u0007\u009b\u202ec\u200f"), "a␛[31mb␇\\u{9b}\\u{202e}c\\u{200f}");
@@ -89,3 +92,16 @@ Deno.test("shellWord() quotes what a shell would split or expand", () => {
     ...["a-b/c.d", "'two words'", "'it'\\''s'", "'$HOME'", "''"],
   ]);
 });
+
+Deno.test("commandLine() is what a person can type where they are", () => {
+  const line = (cwd: string, args: string[], env: Record<string, string> = {}) =>
+    commandLine({ args: parseCommand(SPEC, args), cwd, env }, "resolve", "id", "5");
+  assertEquals(line(repositoryDir, []), "deno task holdfast resolve id 5");
+  assertEquals(line(`${repositoryDir}/src`, ["--root", "a b"]), "deno task holdfast resolve id 5 --root 'a b'");
+  const npx = line(repositoryDir, [], { npm_command: "exec" });
+  assertEquals(npx, "npx -y deno@2.9.6 task holdfast resolve id 5");
+  const elsewhere = line(`${repositoryDir}-other`, []);
+  assertEquals(elsewhere, `deno task --config ${shellWord(`${repositoryDir}/deno.json`)} holdfast resolve id 5`);
+});
+
+const SPEC = { name: "run", positionals: "", help: "", flags: {}, count: [0, 0] } as const;

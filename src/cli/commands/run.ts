@@ -41,7 +41,10 @@ export const run: Command = {
     flags: {
       session: { value: "ID", help: "go on with this session" },
       continue: { help: "go on with the session that has the newest event" },
-      model: { value: "SPEC", help: "demo (default), scripted:FILE or openai:MODEL[@BASEURL]" },
+      model: {
+        value: "SPEC",
+        help: "demo (default), scripted:FILE or openai:MODEL[@BASEURL]; key: $HOLDFAST_API_KEY or $OPENAI_API_KEY",
+      },
       approve: { value: "HOW", help: "ask (default) or refuse" },
       workspace: { value: "DIR", help: "the folder the file tools see (default: the session's, else the current one)" },
       "create-workspace": { help: "make that folder when it is not there" },

@@ -44,7 +44,7 @@ async function examineArgument(context: CommandContext, argument: string): Promi
     await using target = await findTarget(argument, context);
     return await examine(target, context.out);
   } catch (error) {
-    const nowhere = { file: argument, sizeBytes: 0, encoding: null, version: null, live: false };
+    const nowhere = { file: argument, sizeBytes: 0, encoding: null, live: false };
     const verdict = unreadable(nowhere, error);
     if (verdict === null) throw error;
     context.out.note(`${(error as HoldfastError).code}: ${(error as HoldfastError).message}`);
