@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { type Block, isEvent, isKnownType, isOwnType, type Message, type SessionEvent } from "../../mod.ts";
+import { type Block, isEvent, isKnownType, isOwnType, jsonText, type Message, type SessionEvent } from "../../mod.ts";
 import { humanTime, piece } from "./format.ts";
-import { jsonText } from "./json_text.ts";
 
 /** An event as one line: seq, time, type, and what matters of its data. */
 export function describeEvent(event: SessionEvent): string {

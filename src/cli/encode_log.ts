@@ -3,9 +3,16 @@
  *
  * @module
  */
-import { type Block, encodeHeader, isEvent, type LogReader, type Message, type SessionEvent } from "../../mod.ts";
+import {
+  type Block,
+  encodeHeader,
+  encodeRow,
+  isEvent,
+  type LogReader,
+  type Message,
+  type SessionEvent,
+} from "../../mod.ts";
 import { encodeZstdFrame } from "../entry/file.ts";
-import { rowText } from "./json_text.ts";
 
 /** What a log can be exported to. */
 export type ExportFormat = "jsonl" | "zstd" | "md";
@@ -24,7 +31,7 @@ export async function* encodeLog(reader: LogReader, format: ExportFormat): Async
   yield encoder.encode(format === "jsonl" ? `${encodeHeader(reader.header)}\n` : `# Session ${reader.header.id}\n`);
   for await (const events of pages(reader)) {
     for (const event of events) {
-      const text = format === "jsonl" ? `${rowText(event)}\n` : markdown(event);
+      const text = format === "jsonl" ? `${encodeRow(event)}\n` : markdown(event);
       if (text !== "") yield encoder.encode(text);
     }
   }
@@ -41,7 +48,7 @@ async function* pages(reader: LogReader): AsyncGenerator<readonly SessionEvent[]
 function* batches(events: readonly SessionEvent[]): Generator<string[]> {
   let rows: string[] = [];
   let length = 0;
-  for (const row of events.map(rowText)) {
+  for (const row of events.map(encodeRow)) {
     if (rows.length > 0 && length + row.length > FRAME_TEXT_LENGTH_MAX) {
       yield rows;
       rows = [];

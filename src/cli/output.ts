@@ -4,9 +4,8 @@
  * @module
  */
 import process from "node:process";
-import type { Clock } from "../../mod.ts";
 import { systemClock } from "../entry/system.ts";
-import { jsonText } from "./json_text.ts";
+import { type Clock, jsonText } from "../../mod.ts";
 import { printable, printableJson } from "./printable.ts";
 import { type Progress, startProgress } from "./progress.ts";
 

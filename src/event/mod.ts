@@ -20,6 +20,7 @@ export * from "./closer_texts.ts";
 export { deepEqualJson, freezeJson, JSON_DEPTH_MAX, snapshotJson } from "./lossless.ts";
 export { decodeSourceEventSeqs, encodeSourceEventSeqs, type PhysicalSeq, SOURCE_SEQS_MAX } from "./source_seqs.ts";
 export { checkNewHeader, encodeHeader, parseHeader } from "./header_codec.ts";
+export { jsonText } from "./json_text.ts";
 export { encodeRow, parseRow, readRow, RowFault, rowLooksLikeTurnEnd } from "./row.ts";
 export { type ShapedEvent, shapeProblem } from "./shape.ts";
 export { checkAppendable } from "./appendable.ts";

@@ -12,6 +12,7 @@ import { CorruptLogError, type DamageLocation, UnsupportedFormatError } from "..
 import { isCount, isInt, isRecord, type JsonRecord, show, wrong } from "./checks.ts";
 import type { SessionEvent } from "./event.ts";
 import { systemMessageProblem } from "./core_shape.ts";
+import { jsonText } from "./json_text.ts";
 import { encodeSourceEventSeqs, expand } from "./source_seqs.ts";
 import { isKnownType, isOwnType, isSurfaceType } from "./vocabulary.ts";
 
@@ -99,7 +100,8 @@ export function parseRow(line: string): SessionEvent {
 }
 
 /**
- * Writes one event as one line, without the newline. Keys keep the order of the object.
+ * Writes one event as one line, without the newline. Keys keep the order of the object, and every value stays what it is: −0
+ * and numbers beyond the doubles, in what another program wrote, too.
  *
  * @example
  * ```ts
@@ -110,9 +112,11 @@ export function parseRow(line: string): SessionEvent {
  * ```
  */
 export function encodeRow(event: SessionEvent): string {
+  // What was appended here is lossless and frozen. What another program wrote may hold what JSON.stringify changes.
+  const text = Object.isFrozen(event) ? JSON.stringify : jsonText;
   // What an event of an unknown type carries under this name is not ours to rewrite.
-  if (event.sourceEventSeqs === undefined || !isSurfaceType(event.type)) return JSON.stringify(event);
-  return JSON.stringify({ ...event, sourceEventSeqs: encodeSourceEventSeqs(event.sourceEventSeqs) });
+  if (event.sourceEventSeqs === undefined || !isSurfaceType(event.type)) return text(event);
+  return text({ ...event, sourceEventSeqs: encodeSourceEventSeqs(event.sourceEventSeqs) });
 }
 
 /**

@@ -1,11 +1,10 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { columns, counted, humanSize, humanTime, piece, shellWord } from "../../src/cli/format.ts";
-import { jsonText, rowText } from "../../src/cli/json_text.ts";
 import { commandLine } from "../../src/cli/outcomes.ts";
 import { printable, printableJson, printableLine } from "../../src/cli/printable.ts";
 import { parseCommand } from "../../src/cli/usage.ts";
-import { encodeRow, parseRow, type SessionEvent } from "../../src/event/mod.ts";
+import { jsonText } from "../../src/event/mod.ts";
 import { repositoryDir } from "../support/paths.ts";
 
 Deno.test("printable() shows what a terminal would obey and leaves the rest, line ends and tabs included", () => {
@@ -25,44 +24,6 @@ Deno.test("printableJson() never changes what a JSON text means", () => {
   };
   check({ "\u202e": "\u001b \u{e0041} \ud800" });
   fc.assert(fc.property(fc.jsonValue({ stringUnit: "binary" }), check), { seed: 1, numRuns: 200 });
-});
-
-Deno.test("jsonText() writes what JSON.stringify writes, for whatever that writes losslessly", () => {
-  const check = (value: unknown) => {
-    assertEquals(jsonText(value), JSON.stringify(value));
-    assertEquals(jsonText(value, 2), JSON.stringify(value, null, 2));
-  };
-  for (
-    const value of [null, true, 0, 1e21, 1.5, "", "ä\n\u2028", [], {}, [[]], [{}], { a: [] }, { a: undefined, b: 1 }, [
-      undefined,
-    ]]
-  ) {
-    check(value);
-  }
-  check(JSON.parse('{"__proto__":{"a":1},"2":1,"1":2}'));
-  const lossless = fc.jsonValue().filter((value) => !JSON.stringify(value).includes("-0"));
-  const noZero = lossless.map((value) => JSON.parse(JSON.stringify(value)));
-  fc.assert(fc.property(noZero, check), { seed: 1, numRuns: 300 });
-});
-
-Deno.test("jsonText() keeps −0 and numbers beyond the doubles, and nests as deep as it is", () => {
-  const value = JSON.parse('{"a":[-0,1e400,-1e400]}');
-  const { a } = JSON.parse(jsonText(value));
-  assert(Object.is(a[0], -0));
-  assertEquals(a.slice(1), [Infinity, -Infinity]);
-  const deep = "[".repeat(200_000) + "]".repeat(200_000);
-  assertEquals(jsonText(JSON.parse(deep)), deep);
-});
-
-Deno.test("rowText() is encodeRow() wherever that is exact", () => {
-  const message = { id: "m", role: "user", content: [{ type: "text", text: "\u202eß" }], source: { kind: "user" } };
-  const events = [
-    { type: "turn/start", seq: 0, time: 1, data: { turn: 1 } },
-    { type: "user/message", seq: 9, time: 1, data: message, surfaceOp: "append", sourceEventSeqs: [1, 2, 3, 4, 8] },
-    { type: "odd/thing", seq: 9, time: 1, data: null, ignorable: true, sourceEventSeqs: [1, 2, 3, 4, 8] },
-  ] as unknown as SessionEvent[];
-  for (const event of events) assertEquals(rowText(event), encodeRow(event));
-  assertEquals(parseRow(rowText(events[1]!)), events[1]);
 });
 
 Deno.test("columns() lines up, and no cell breaks its line", () => {

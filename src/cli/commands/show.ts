@@ -3,12 +3,11 @@
  *
  * @module
  */
-import { deriveMessages, type LogReader, type SessionEvent } from "../../../mod.ts";
+import { deriveMessages, jsonText, type LogReader, type SessionEvent } from "../../../mod.ts";
 import type { Command } from "../command.ts";
 import { describeEvent, describeMessage } from "../describe.ts";
 import { counted, humanTime } from "../format.ts";
 import { inspect } from "../inspect.ts";
-import { jsonText } from "../json_text.ts";
 import type { Output } from "../output.ts";
 import { findTarget } from "../target.ts";
 import { parseCount, type Parsed, UsageError } from "../usage.ts";

@@ -1,13 +1,11 @@
 /**
- * JSON as the command writes it: lossless, and of any depth.
+ * JSON of what came from a disk: lossless, and of any depth.
  *
  * `JSON.stringify` turns −0 into 0 and a number beyond the doubles into `null`, and gives up on deep nesting. A log may hold all
- * three, in what another program wrote, and what is shown or exported must not differ from it.
+ * three, in what another program wrote, and what is copied, shown or exported must not differ from it.
  *
  * @module
  */
-import { encodeSourceEventSeqs, isSurfaceType, type SessionEvent } from "../../mod.ts";
-
 /** A container that is being written: what is left of it, and how it ends. */
 interface OpenContainer {
   readonly entries: Iterator<readonly [key: string | null, value: unknown]>;
@@ -19,6 +17,13 @@ interface OpenContainer {
  * A value of JSON as text. Parsing it gives an equal value.
  *
  * @param indent spaces per level; 0 for everything on one line
+ *
+ * @example
+ * ```ts
+ * import { jsonText } from "./json_text.ts";
+ *
+ * if (jsonText(JSON.parse("[-0,1e400]")) !== "[-0,1e999]") throw new Error("unreachable");
+ * ```
  */
 export function jsonText(value: unknown, indent = 0): string {
   const parts: string[] = [];
@@ -48,17 +53,6 @@ export function jsonText(value: unknown, indent = 0): string {
     write(member);
   }
   return parts.join("");
-}
-
-/**
- * An event as its row in a log, without the line end: what `encodeRow` writes, and exact where that is not.
- *
- * @see session-format §3.2 for the short form of `sourceEventSeqs`
- */
-export function rowText(event: SessionEvent): string {
-  const { sourceEventSeqs } = event;
-  if (sourceEventSeqs === undefined || !isSurfaceType(event.type)) return jsonText(event);
-  return jsonText({ ...event, sourceEventSeqs: encodeSourceEventSeqs(sourceEventSeqs) });
 }
 
 function* itemsOf(items: readonly unknown[]): Generator<readonly [null, unknown]> {
