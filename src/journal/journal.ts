@@ -143,7 +143,7 @@ class Journal implements SessionStore {
     if (folder === undefined) {
       throw unreadable ?? new NotFoundError(`Cannot delete session "${id}": there is no such session`);
     }
-    await using lock = await takeLock(storage, folder + LOCK_NAME, clock);
+    await using lock = await takeLock(storage, folder + LOCK_NAME, `delete session "${id}"`, clock);
     // The highest generation is the session, so it goes last: until then the session is there and whole.
     const found = placeOf(folder, await storage.list(folder));
     for (const generation of found?.generations ?? []) await storage.remove(generation, lock);
@@ -175,7 +175,7 @@ class Journal implements SessionStore {
 
   async #openWriter(found: LogPlace, options: OpenOptions): Promise<LogWriter> {
     const { storage, clock } = this.#context;
-    const lock = await takeLock(storage, found.lock, clock, options);
+    const lock = await takeLock(storage, found.lock, `open session "${found.id}" for writing`, clock, options);
     try {
       const place = await this.#placeUnderLock(found, lock);
       const judge = async (header: SessionHeader) => place.objection ?? await misplaced(storage, place, header);

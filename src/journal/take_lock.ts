@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { hasCode } from "../errors.ts";
+import { hasCode, LockHeldError } from "../errors.ts";
 import type { Clock } from "../runtime/runtime.ts";
 import type { StorageLock, StoragePort } from "../storage/storage_port.ts";
 import { LOCK_POLL_MS_MAX, LOCK_POLL_MS_MIN } from "./limits.ts";
@@ -18,12 +18,14 @@ export interface LockWait {
 /**
  * Takes a lock, trying again with growing pauses for `waitMs`.
  *
+ * @param what what the lock is for, as a person knows it: `delete session "a"`
  * @throws {LockHeldError} when another holder is alive at the end
  * @throws the signal's reason
  */
 export async function takeLock(
   storage: StoragePort,
   name: string,
+  what: string,
   clock: Clock,
   { waitMs = 0, signal }: LockWait = {},
 ): Promise<StorageLock> {
@@ -33,7 +35,8 @@ export async function takeLock(
     try {
       return await storage.lock(name);
     } catch (error) {
-      if (!hasCode(error, "LOCK_HELD") || leftMs <= 0) throw error;
+      if (!hasCode(error, "LOCK_HELD")) throw error;
+      if (leftMs <= 0) throw new LockHeldError(`Cannot ${what}: another writer is alive`, { cause: error });
     }
     const delayMs = Math.min(pauseMs, leftMs);
     await pause(clock, delayMs, signal);
