@@ -15,7 +15,7 @@
  *   description: "Pays somebody",
  *   parameters: { type: "object", properties: { to: { type: "string" } } },
  *   effect: "keyed",
- *   execute: (_args, call) => void paid.push(call.effectKey),
+ *   execute: (_args, call) => `paid, the ${paid.push(call.effectKey)}. time`,
  * });
  * await using store = openMemoryStore({ simulate: "disk" });
  * const model = scripted([[{ call: { name: "pay", arguments: { to: "alice" } } }], [{ text: "Paid." }]]);
