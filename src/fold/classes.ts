@@ -18,7 +18,17 @@ export interface OpenTurn {
     readonly callSeq: number | null;
     readonly name: string;
     readonly class: CallClass;
+    /** The open calls its body made, at any depth; absent when there are none. */
+    readonly nested?: readonly OpenNestedCall[];
   }[];
+}
+
+/** An open call that a body made. Its root's result answers it, too. */
+export interface OpenNestedCall {
+  readonly callId: string;
+  readonly callSeq: number;
+  readonly name: string;
+  readonly class: CallClass;
 }
 
 /**
@@ -54,7 +64,16 @@ export function openTurn(state: PendingCalls): OpenTurn | null {
   if (state.turn === null) return null;
   const calls = state.calls.map((call) => {
     const { callId, callSeq, name } = call;
-    return { callId, callSeq, name, class: classOf(call) };
+    const nested = nestedUnder(call, state);
+    return { callId, callSeq, name, class: classOf(call), ...(nested.length === 0 ? {} : { nested }) };
   });
   return { turn: state.turn, step: state.step, calls };
+}
+
+/** What proves something about a nested call are the barriers of its root. */
+function nestedUnder(root: PendingCall, { nested }: PendingCalls): OpenNestedCall[] {
+  const { barriersOn, strayMarker } = root;
+  return nested.filter(({ rootCallId }) => rootCallId === root.callId).map(({ callId, callSeq, name, marker }) => {
+    return { callId, callSeq, name, class: classOf({ callSeq, marker, barriersOn, strayMarker }) };
+  });
 }

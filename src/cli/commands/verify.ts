@@ -72,8 +72,11 @@ function print(out: Output, verdict: Verdict): void {
     out.line(`    ${piece(damage.message)}`);
   }
   if (open !== null) out.line(`  open: turn ${open.turn}${open.step === null ? "" : `, step ${open.step}`}`);
-  for (const { name, callId, callSeq, class: found } of open?.calls ?? []) {
+  for (const { name, callId, callSeq, class: found, nested = [] } of open?.calls ?? []) {
     out.line(`    ${piece(name)} ${piece(callId)}${callSeq === null ? "" : ` (seq ${callSeq})`}: ${found}`);
+    for (const inner of nested) {
+      out.line(`      ${piece(inner.name)} ${piece(inner.callId)} (seq ${inner.callSeq}): ${inner.class}`);
+    }
   }
   if (closers.length > 0) out.line(`  repair would add: ${closers.map((closer) => closer.type).join(", ")}`);
 }
