@@ -3,10 +3,7 @@
  *
  * @module
  */
-export {
-  type ApprovalOptions,
-  type ApprovalRequest,
-  type Approver,
-  type Question,
-  requestApproval,
-} from "./request.ts";
+export type { ApprovalHooks } from "./hooks.ts";
+export { effectivePolicy, type Policy, type PolicyOptions, policyText, setApprovalPolicy } from "./policy.ts";
+export type { ApprovalRequest, Approver, Question } from "./question.ts";
+export { type ApprovalOptions, canAsk, requestApproval } from "./request.ts";

@@ -6,49 +6,22 @@
  */
 import { passBarrier } from "../checkpoint/mod.ts";
 import type { ApprovalOutcome } from "../event/mod.ts";
+import type { Hooks } from "../hooks/mod.ts";
 import type { Session } from "../session/mod.ts";
 import { untilAborted } from "../writer/until_aborted.ts";
-
-/**
- * What whoever answers is told. The arguments are not in it: they are in the durable `tool/call` at `callSeq`, read through
- * the session's history, and `argumentsDigest` says that it is the same text that would run.
- */
-export interface ApprovalRequest {
-  readonly id: string;
-  readonly sessionId: string;
-  readonly toolName: string;
-  readonly callId?: string;
-  readonly reason?: string;
-  readonly callSeq?: number;
-  /** SHA-256 of the canonical arguments, 64 lower-case hex digits; also in the log, as `approval/bound`. */
-  readonly argumentsDigest?: string;
-}
-
-/**
- * Answers a question, or passes it on to the next approver with `undefined`.
- *
- * One that throws, or answers something else, makes the outcome "unavailable". `signal` aborts when the turn is cancelled;
- * a later answer is dropped.
- */
-export type Approver = (
-  request: ApprovalRequest,
-  signal: AbortSignal,
-) => ApprovalOutcome | undefined | Promise<ApprovalOutcome | undefined>;
-
-/** What is asked about. */
-export interface Question {
-  readonly toolName: string;
-  readonly reason?: string;
-  /** The call it is about; absent when it is about none. */
-  readonly call?: { readonly callId: string; readonly callSeq: number; readonly argumentsDigest: string };
-}
+import type { ApprovalHooks } from "./hooks.ts";
+import { effectivePolicy } from "./policy.ts";
+import type { ApprovalRequest, Approver, Question } from "./question.ts";
 
 /** Who is asked, and how. */
 export interface ApprovalOptions {
-  /** In this order; the first that answers decides. */
+  /** In this order; the first that answers decides. They stand behind whoever listens to `approval/request`. */
   readonly approvers: readonly Approver[];
+  /** Dispatched about the session. Default: nobody listens. */
+  readonly hooks?: Hooks<ApprovalHooks>;
   /** What applies while the log sets no policy. */
   readonly policy: "ask" | "never";
+  /** Aborts when the turn is cancelled, and closes the question. */
   readonly signal: AbortSignal;
 }
 
@@ -95,7 +68,7 @@ export async function requestApproval(
     throw error;
   }
 
-  const outcome = decidedOnRecord(session, request, await answerTo(request, options));
+  const outcome = decidedOnRecord(session, request, await answerTo(session, request, options));
   // Cancelled while the answer was given: the caller sees its own signal and starts nothing.
   if (signal.aborted) return outcome;
   try {
@@ -125,19 +98,59 @@ function decidedOnRecord(session: Session, { id }: ApprovalRequest, outcome: App
 
 function outcomeWithoutAsking(session: Session, options: ApprovalOptions): ApprovalOutcome | null {
   if (options.signal.aborted) return "cancelled";
-  if ((session.folds.policy.policy ?? options.policy) === "never") return "rejected";
-  return options.approvers.length === 0 ? "unavailable" : null;
+  if (effectivePolicy(session, options.policy) === "never") return "rejected";
+  return canAsk(options) ? null : "unavailable";
 }
 
-async function answerTo(request: ApprovalRequest, { approvers, signal }: ApprovalOptions): Promise<ApprovalOutcome> {
+/**
+ * Whether there is anybody who could be asked.
+ *
+ * @example
+ * ```ts
+ * import { canAsk } from "./request.ts";
+ *
+ * if (canAsk({ approvers: [] })) throw new Error("unreachable");
+ * ```
+ */
+export function canAsk({ approvers, hooks }: Pick<ApprovalOptions, "approvers" | "hooks">): boolean {
+  return approvers.length > 0 || (hooks?.count("approval/request") ?? 0) > 0;
+}
+
+async function answerTo(
+  session: Session,
+  request: ApprovalRequest,
+  options: ApprovalOptions,
+): Promise<ApprovalOutcome> {
+  const { approvers, hooks, signal } = options;
+  let isOpen = true;
+  // A listener that goes on late must not show anybody a question that is answered.
+  const askApprovers = () => isOpen ? answerOfApprovers(request, approvers, signal) : "cancelled";
+  // An async function turns a listener that throws at once into one that rejects.
+  const asked =
+    (async () =>
+      hooks === undefined
+        ? await askApprovers()
+        : await hooks.waterfall("approval/request", [request, signal], askApprovers, { subject: session }))();
+  let answer: unknown;
+  try {
+    answer = await untilAborted(asked, signal);
+  } catch {
+    return signal.aborted ? "cancelled" : "unavailable";
+  } finally {
+    isOpen = false;
+  }
+  return OUTCOMES.includes(answer) ? answer as ApprovalOutcome : "unavailable";
+}
+
+async function answerOfApprovers(
+  request: ApprovalRequest,
+  approvers: readonly Approver[],
+  signal: AbortSignal,
+): Promise<ApprovalOutcome> {
   for (const approver of approvers) {
-    let answer: ApprovalOutcome | undefined;
-    try {
-      answer = await untilAborted(Promise.resolve(approver(request, signal)), signal);
-    } catch {
-      return signal.aborted ? "cancelled" : "unavailable";
-    }
-    if (answer !== undefined) return OUTCOMES.includes(answer) ? answer : "unavailable";
+    const answer = await approver(request, signal);
+    if (answer !== undefined) return answer;
+    if (signal.aborted) return "cancelled";
   }
   return "unavailable";
 }

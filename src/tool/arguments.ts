@@ -4,7 +4,7 @@
  * @module
  */
 import { type JsonValue, snapshotJson } from "../event/mod.ts";
-import { INVALID_ARGS, ToolError } from "./outcome.ts";
+import { failure, INVALID_ARGS, ToolError, type ToolOutcome } from "./outcome.ts";
 
 /**
  * Parses the raw text of a call: empty is `{}`, JSON is parsed and deeply frozen, anything else stays the text it is.
@@ -34,10 +34,56 @@ export function parseArguments(raw: string): JsonValue {
   }
 }
 
+/** Arguments that were read, once, or the outcome of a call whose arguments cannot be. */
+export type GivenArguments =
+  /** Deeply frozen, and as text for the log. */
+  | { readonly ok: true; readonly value: JsonValue; readonly text: string }
+  | { readonly ok: false; readonly outcome: ToolOutcome };
+
+/**
+ * Reads the raw text of a call, as {@linkcode parseArguments} does.
+ *
+ * @example
+ * ```ts
+ * import { givenText } from "./arguments.ts";
+ *
+ * if (givenText('{"n":-0}').ok) throw new Error("unreachable");
+ * ```
+ */
+export function givenText(text: string): GivenArguments {
+  try {
+    return { ok: true, value: parseArguments(text), text };
+  } catch (error) {
+    return { ok: false, outcome: failure(error) };
+  }
+}
+
+/**
+ * Reads arguments that are values: a frozen copy, each member read once. Nothing at all is `{}`.
+ *
+ * @example
+ * ```ts
+ * import { givenValue } from "./arguments.ts";
+ *
+ * const given = givenValue({ to: "alice" });
+ * if (!given.ok || given.text !== '{"to":"alice"}') throw new Error("unreachable");
+ * ```
+ */
+export function givenValue(args: unknown): GivenArguments {
+  try {
+    const value = snapshotJson(args ?? {}, "the arguments");
+    return { ok: true, value, text: JSON.stringify(value) };
+  } catch (error) {
+    const refused = new ToolError(INVALID_ARGS, "the arguments are not lossless JSON", { cause: error });
+    return { ok: false, outcome: failure(refused) };
+  }
+}
+
 /** The type of one argument; `?` = may be left out. */
 export type ArgumentType = "string" | "string?" | "number?" | "object?";
 
-type ArgumentValue<Type extends ArgumentType> = Type extends "string" ? string
+/** What an argument of a type is, once read. */
+export type ArgumentValue<Type extends ArgumentType> = Type extends "string" ? string
   : Type extends "string?" ? string | undefined
   : Type extends "number?" ? number | undefined
   : { readonly [key: string]: JsonValue | undefined } | undefined;

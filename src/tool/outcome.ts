@@ -5,15 +5,7 @@
  * @module
  */
 import { HoldfastError } from "../errors.ts";
-import {
-  type Block,
-  type JsonValue,
-  OUTCOME_UNKNOWN_ERROR,
-  type ResultError,
-  snapshotJson,
-  TOOL_OUTCOME_UNKNOWN,
-} from "../event/mod.ts";
-import type { ToolOutput } from "./tool.ts";
+import { type Block, freezeJson, type JsonValue, type Message, type ResultError, snapshotJson } from "../event/mod.ts";
 
 /** The tool does not exist. */
 export const UNKNOWN_TOOL = "UNKNOWN_TOOL";
@@ -29,12 +21,25 @@ export const ABORTED_BEFORE_DISPATCH = "ABORTED_BEFORE_DISPATCH";
 /** The largest result that is logged, as JSON, in UTF-16 units. */
 export const OUTPUT_SIZE_MAX = 8 * 1024 * 1024;
 
-/** How one call ended. */
+/** What a body gives back: a text, or blocks with facts for the log beside them. */
+export type ToolOutput = string | { readonly content: readonly Block[]; readonly meta?: JsonValue };
+
+/** How one call ended. Deeply frozen. */
 export interface ToolOutcome {
+  /** Whether it failed. */
   readonly isError: boolean;
+  /** What the model reads. Of a failure one text, `Error: ` and the message. */
   readonly content: readonly Block[];
+  /** Of a failure that has a code. */
   readonly error?: ResultError;
+  /** Facts for whoever shows the call. Logged, and never sent to the model. */
   readonly meta?: JsonValue;
+  /** What the body returned, of a success of a tool with an output schema. Never logged. */
+  readonly value?: JsonValue;
+  /** Messages for the model's next step. */
+  readonly additionalContexts?: readonly Message[];
+  /** A success after which the turn ends with this step. */
+  readonly concludesTurn?: true;
 }
 
 /**
@@ -48,27 +53,15 @@ export interface ToolOutcome {
  * ```
  */
 export class ToolError extends Error {
+  /** Logged beside the result; what a host can act on. */
   readonly code: string;
 
+  /** @param options.name how the log names the kind of error; default "ToolError" */
   constructor(code: string, message: string, options: { readonly name?: string; readonly cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.code = code;
     this.name = options.name ?? "ToolError";
   }
-}
-
-/**
- * The error of a body that cannot tell whether its effect happened.
- *
- * @example
- * ```ts
- * import { outcomeUnknown } from "./outcome.ts";
- *
- * if (outcomeUnknown("no answer came").code !== "TOOL_OUTCOME_UNKNOWN") throw new Error("unreachable");
- * ```
- */
-export function outcomeUnknown(message: string, cause?: unknown): ToolError {
-  return new ToolError(TOOL_OUTCOME_UNKNOWN, message, { name: OUTCOME_UNKNOWN_ERROR.name, cause });
 }
 
 /**
@@ -96,7 +89,7 @@ export function success(output: ToolOutput): ToolOutcome {
         `the tool ran; its result is over ${OUTPUT_SIZE_MAX} characters`,
       );
     }
-    return { isError: false, content: blocks, ...kept };
+    return Object.freeze({ isError: false, content: blocks, ...kept });
   } catch (error) {
     return failureOf(
       INVALID_TOOL_OUTPUT,
@@ -117,10 +110,20 @@ export function success(output: ToolOutput): ToolOutcome {
  * ```
  */
 export function failure(error: unknown): ToolOutcome {
-  if (error instanceof ToolError || error instanceof HoldfastError) {
-    return failureOf(error.code, error.name, messageOf(error));
+  const coded = codeOf(error);
+  if (coded !== null) return failureOf(coded.code, coded.name, messageOf(error));
+  return freezeJson({ isError: true, content: [text(`Error: ${messageOf(error)}`)] });
+}
+
+/** Name and code of an error of ours; `null` for any other. Never throws: what is thrown can be a proxy that does. */
+function codeOf(error: unknown): ResultError | null {
+  try {
+    if (!(error instanceof ToolError || error instanceof HoldfastError)) return null;
+    const { code, name } = error;
+    return typeof code === "string" ? { name: String(name), code } : null;
+  } catch {
+    return null;
   }
-  return { isError: true, content: [text(`Error: ${messageOf(error)}`)] };
 }
 
 /**
@@ -134,7 +137,7 @@ export function failure(error: unknown): ToolOutcome {
  * ```
  */
 export function failureOf(code: string, name: string, message: string): ToolOutcome {
-  return { isError: true, content: [text(`Error: ${message}`)], error: { name, code } };
+  return freezeJson({ isError: true, content: [text(`Error: ${message}`)], error: { name, code } });
 }
 
 /**
@@ -149,28 +152,6 @@ export function failureOf(code: string, name: string, message: string): ToolOutc
  */
 export function abortedBeforeDispatch(): ToolOutcome {
   return failureOf(ABORTED_BEFORE_DISPATCH, "AbortError", "tool call aborted before dispatch");
-}
-
-/**
- * The turn was cancelled while a body ran that then succeeded. What has no effect is forgotten; of everything else the result
- * is kept beside the error, because the model must not believe that nothing happened. Such an effect counts as unresolved.
- *
- * @example
- * ```ts
- * import { aborted, success } from "./outcome.ts";
- *
- * if (aborted(success("paid"), "opaque").content.length !== 2) throw new Error("unreachable");
- * ```
- */
-export function aborted(outcome: ToolOutcome, effect: string): ToolOutcome {
-  if (effect === "none") return failureOf(ABORTED, "AbortError", "tool call aborted");
-  const said = failureOf(
-    ABORTED,
-    "AbortError",
-    "tool call aborted while the tool ran. It ran to its end, so its effect has probably happened: check before repeating " +
-      "it. What it returned follows.",
-  );
-  return { ...said, content: [...said.content, ...outcome.content], meta: outcome.meta };
 }
 
 /**
@@ -208,6 +189,7 @@ function text(value: string): Block {
   return { type: "text", text: value };
 }
 
+/** Says what is wrong with blocks that a tool or a hook gave; `null` when they can be logged. */
 function contentProblem(content: unknown): string | null {
   if (!Array.isArray(content)) return "the tool ran; its result has no array of blocks";
   for (const [index, block] of content.entries()) {

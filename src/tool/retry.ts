@@ -25,6 +25,7 @@ export interface EarlierTry {
  * Key and `retryOf` come from the oldest one: that is the effect to deduplicate. A grant counts for one repetition, so only
  * the newest one's counts.
  *
+ * @param effects those that run no more: what runs beside this call is a second effect, not something it repeats
  * @param digest of the call's arguments
  *
  * @example
@@ -45,10 +46,7 @@ export async function earlierTry(
 ): Promise<EarlierTry | null> {
   const equal: UnresolvedEffect[] = [];
   for (const effect of effects) {
-    // What is not closed is running now, beside this call: a second effect, not a repetition.
-    if (effect.isClosed && effect.name === name && await argumentsDigest(effect.arguments) === digest) {
-      equal.push(effect);
-    }
+    if (effect.name === name && await argumentsDigest(effect.arguments) === digest) equal.push(effect);
   }
   const [oldest] = equal;
   if (oldest === undefined) return null;

@@ -4,6 +4,15 @@
  * @module
  */
 import type { Block, EffectClass, JsonObject, JsonValue, ToolSchema } from "../event/mod.ts";
+import type { HookedCall, ToolCall } from "./call.ts";
+import type { ToolOutcome, ToolOutput } from "./outcome.ts";
+import { type CheckedValue, type CompiledSchema, compileSchema, type SchemaDeclaration } from "./schema.ts";
+import { unawaited } from "./strangers.ts";
+
+/** The longest time a tool may give itself, in milliseconds: what a timer can hold. */
+export const TIMEOUT_MS_MAX = 2_147_483_647;
+/** How often a failed body without effect may be run again. */
+export const RETRIES_MAX = 10;
 
 /** What happens before a call may run. A question is always asked before the barrier, never inside a body. */
 export type Permission =
@@ -13,53 +22,114 @@ export type Permission =
   /** The model reads the reason as the error. */
   | { readonly decision: "deny"; readonly reason: string };
 
-/** What a body knows about its call. */
-export interface ToolCall {
-  readonly sessionId: string;
-  readonly turn: number;
-  readonly step: number;
-  /** Unique on the surface of the session. */
-  readonly callId: string;
-  /** seq of the durable `tool/call`. */
-  readonly callSeq: number;
-  /** 32 hex digits, durable before the body runs, the same for every repetition of this effect: what a target deduplicates by. */
-  readonly effectKey: string;
-  /** The class declared at dispatch. */
-  readonly effect: EffectClass;
-  /** seq of the original `tool/call`, when this call repeats one whose outcome is unknown. */
-  readonly retryOf?: number;
-  /** Aborts when the turn is cancelled. The body is waited for all the same. */
-  readonly signal: AbortSignal;
-}
-
-/** What a body gives back: a text, or blocks with facts for the log beside them. */
-export type ToolOutput = string | { readonly content: readonly Block[]; readonly meta?: JsonValue };
-
-/** How a tool is written down. */
-export interface ToolDefinition {
+/** What every tool says about itself. `Args` is what its checked arguments are. */
+export interface ToolTraits<Parameters extends SchemaDeclaration = JsonObject, Args = CheckedValue<Parameters>> {
   /** 1 to 64 of `A-Z a-z 0-9 _ -`. */
   readonly name: string;
+  /** For the model: what it does, and when to call it. */
   readonly description: string;
-  /** JSON Schema of the arguments, for the model. The body checks them itself; {@linkcode readArguments} helps. */
-  readonly parameters: JsonObject;
-  /** Default "opaque". A function that throws counts as "opaque". */
-  readonly effect?: EffectClass | ((args: JsonValue) => EffectClass);
-  /** Default: what has no effect runs, everything else asks. One that throws refuses the call with that error. */
-  readonly permission?: (args: JsonValue, effect: EffectClass) => Permission;
   /**
-   * The body. `args` is the parsed JSON, deeply frozen, or the model's raw text when that is not JSON.
+   * What the arguments must be: a JSON Schema, or a schema of a validator that follows Standard Schema. Arguments that are not
+   * end the call with `INVALID_ARGS`, every wrong path named, before anybody is asked. Unknown members are let be.
+   */
+  readonly parameters: Parameters;
+  /** Default "opaque". A function that throws counts as "opaque". */
+  readonly effect?: EffectClass | ((args: Args) => EffectClass);
+  /** Default: what has no effect runs, everything else asks. One that throws refuses the call with that error. */
+  readonly permission?: (args: Args, effect: EffectClass) => Permission | Promise<Permission>;
+  /**
+   * How long the body may take, in milliseconds. Then its signal aborts, and whatever it still returns, the call ends with
+   * `TOOL_TIMEOUT`. The body is waited for all the same. Of a tool with an effect the outcome is then unknown. Default: no limit.
+   */
+  readonly timeoutMs?: number;
+  /**
+   * How often a body that failed without a code is run again, after 250 ms, 500 ms and so on; at most RETRIES_MAX. Only calls
+   * whose effect is "none" are ever repeated: everything else is repeated by the model or by nobody. Default 0.
+   */
+  readonly retries?: number;
+  /**
+   * Whether this call may run beside others of its kind. Only exactly `true` counts. It is given the parsed arguments before
+   * they are checked; what it throws counts as no.
+   */
+  readonly isConcurrencySafe?: (args: JsonValue) => boolean;
+  /** The last change of what the model reads, also of failures. Default: none. */
+  readonly finalizeContent?: (
+    call: HookedCall,
+    outcome: ToolOutcome,
+  ) => string | readonly Block[] | Promise<string | readonly Block[]>;
+}
+
+/** How a tool is written down whose body returns what the model reads. */
+export interface ToolDefinition<Parameters extends SchemaDeclaration = JsonObject> extends ToolTraits<Parameters> {
+  /** Not here: see {@linkcode ValueToolDefinition}. */
+  readonly output?: undefined;
+  /**
+   * The body. With a JSON Schema, `args` is the parsed JSON, deeply frozen, or the model's raw text when that is not JSON; with a
+   * validator, what it made of it.
    *
    * A {@linkcode ToolError} keeps its code in the log; any other error only its message. A body that cannot tell whether its
    * effect happened throws one with the code `TOOL_OUTCOME_UNKNOWN`.
    */
-  readonly execute: (args: JsonValue, call: ToolCall) => ToolOutput | Promise<ToolOutput>;
+  readonly execute: (args: CheckedValue<Parameters>, call: ToolCall) => ToolOutput | Promise<ToolOutput>;
 }
 
-/** A tool, checked and frozen. */
+/** How a tool is written down whose body returns a value that is checked and then rendered for the model. */
+export interface ValueToolDefinition<Parameters extends SchemaDeclaration, Output extends SchemaDeclaration>
+  extends ToolTraits<Parameters> {
+  /** What the body returns, and how the model reads it. */
+  readonly output: OutputDefinition<CheckedValue<Parameters>, Output>;
+  /** As in {@linkcode ToolDefinition}. A value that is not lossless JSON or violates the schema is `INVALID_TOOL_OUTPUT`. */
+  readonly execute: (
+    args: CheckedValue<Parameters>,
+    call: ToolCall,
+  ) => GivenValue<Output> | Promise<GivenValue<Output>>;
+}
+
+/** What a body returns, and how a model reads it. */
+export interface OutputDefinition<Args, Output extends SchemaDeclaration> {
+  /** What the value must be: a JSON Schema, or a schema of a validator that follows Standard Schema. */
+  readonly schema: Output;
+  /** What the model reads. */
+  readonly render: (args: Args, value: CheckedValue<Output>) => string | readonly Block[];
+  /** Facts for whoever shows the call, logged as `meta`. */
+  readonly presentationMeta?: (args: Args, value: CheckedValue<Output>) => JsonValue;
+}
+
+/** What may be given to a schema: what its validator takes, or, with a plain JSON Schema, anything. */
+export type GivenValue<Declaration> = Declaration extends { readonly "~standard": { readonly types?: infer Types } }
+  ? NonNullable<Types> extends { readonly input: infer Input } ? Input : unknown
+  : unknown;
+
+/** A tool, checked and frozen. Its functions are strangers: whoever calls them contains them. */
 export interface Tool extends ToolSchema {
+  /** What a call with these checked arguments may do to the world. Never throws. */
   readonly effectOf: (args: JsonValue) => EffectClass;
-  readonly permissionFor: (args: JsonValue, effect: EffectClass) => Permission;
-  readonly execute: (args: JsonValue, call: ToolCall) => ToolOutput | Promise<ToolOutput>;
+  /** What the tool says about such a call. */
+  readonly permissionFor: (args: JsonValue, effect: EffectClass) => Permission | Promise<Permission>;
+  /** The body, bare: no check, no policy, no record. `callTool` runs a tool outside of a session. */
+  readonly execute: (args: JsonValue, call: ToolCall) => unknown;
+  /** Whether arguments are what the tool takes, and what its schema makes of them. */
+  readonly checkArguments: CompiledSchema<unknown>["check"];
+  /** `null` when the body returns what the model reads. */
+  readonly output: CompiledOutput | null;
+  /** `null` = no limit. */
+  readonly timeoutMs: number | null;
+  /** See {@linkcode ToolTraits.retries}. */
+  readonly retries: number;
+  /** See {@linkcode ToolTraits.isConcurrencySafe}; `null` = never. */
+  readonly isConcurrencySafe: ((args: JsonValue) => unknown) | null;
+  /** See {@linkcode ToolTraits.finalizeContent}; `null` = no change. */
+  readonly finalizeContent: ToolTraits["finalizeContent"] | null;
+}
+
+/** How a value is checked and rendered. */
+export interface CompiledOutput {
+  /** Whether a value is what the tool declares. */
+  readonly check: CompiledSchema<unknown>["check"];
+  /** See {@linkcode OutputDefinition.render}. */
+  readonly render: (args: JsonValue, value: JsonValue) => unknown;
+  /** See {@linkcode OutputDefinition.presentationMeta}; `null` = none. */
+  readonly presentationMeta: ((args: JsonValue, value: JsonValue) => unknown) | null;
 }
 
 const EFFECT_CLASSES: readonly unknown[] = ["none", "idempotent", "keyed", "opaque"];
@@ -67,7 +137,8 @@ const EFFECT_CLASSES: readonly unknown[] = ["none", "idempotent", "keyed", "opaq
 /**
  * Makes a tool from its definition.
  *
- * @throws {TypeError} when the name is not one a provider takes
+ * @throws {TypeError} when the name is not one a provider takes, or a schema is broken
+ * @throws {RangeError} when `timeoutMs` or `retries` is out of its range
  *
  * @example
  * ```ts
@@ -80,22 +151,67 @@ const EFFECT_CLASSES: readonly unknown[] = ["none", "idempotent", "keyed", "opaq
  *   effect: "none",
  *   execute: (args) => JSON.stringify(args),
  * });
- * if (echo.permissionFor({}, echo.effectOf({})).decision !== "allow") throw new Error("unreachable");
+ * if (echo.effectOf({}) !== "none") throw new Error("unreachable");
+ *
+ * const count = defineTool({
+ *   name: "count",
+ *   description: "Counts the words.",
+ *   parameters: { type: "string" },
+ *   output: { schema: { type: "integer" }, render: (_args, value) => `${value} words` },
+ *   effect: "none",
+ *   execute: (text) => String(text).split(" ").length,
+ * });
+ * if (count.output === null) throw new Error("unreachable");
  * ```
  */
-export function defineTool(definition: ToolDefinition): Tool {
-  const { name, description, parameters, effect = "opaque", permission = defaultPermission, execute } = definition;
+export function defineTool<Parameters extends SchemaDeclaration, Output extends SchemaDeclaration>(
+  definition: ValueToolDefinition<Parameters, Output>,
+): Tool;
+/** Makes a tool whose body returns what the model reads. */
+export function defineTool<Parameters extends SchemaDeclaration>(definition: ToolDefinition<Parameters>): Tool;
+export function defineTool(definition: AnyDefinition): Tool {
+  const { name, description, effect = "opaque", permission = defaultPermission, execute, output } = definition;
+  const { timeoutMs = null, retries = 0, isConcurrencySafe = null, finalizeContent = null } = definition;
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(`Cannot define tool "${name}": a name is 1 to 64 of A-Z a-z 0-9 _ -`);
   }
+  if (timeoutMs !== null && !(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) {
+    throw new RangeError(
+      `Cannot define tool "${name}": timeoutMs is ${timeoutMs}, not above 0 and at most ${TIMEOUT_MS_MAX}`,
+    );
+  }
+  if (!Number.isInteger(retries) || retries < 0 || retries > RETRIES_MAX) {
+    throw new RangeError(
+      `Cannot define tool "${name}": retries is ${retries}, not an integer from 0 to ${RETRIES_MAX}`,
+    );
+  }
+  const parameters = compileSchema(definition.parameters, `the parameters of tool "${name}"`);
   return Object.freeze({
     name,
     description,
-    parameters,
+    parameters: parameters.jsonSchema,
     effectOf: (args: JsonValue) => effectClass(effect, args),
     permissionFor: permission,
     execute,
+    checkArguments: parameters.check,
+    output: output === undefined ? null : compiledOutput(output, name),
+    // Rounded up: a timer takes whole milliseconds.
+    timeoutMs: timeoutMs === null ? null : Math.ceil(timeoutMs),
+    retries,
+    isConcurrencySafe,
+    finalizeContent,
   });
+}
+
+// deno-lint-ignore no-explicit-any -- the types of a definition are for whoever writes it; from here on arguments are JSON
+type AnyOutput = OutputDefinition<any, any>;
+
+// deno-lint-ignore no-explicit-any -- as above
+type AnyDefinition = ToolTraits<any, any> & { readonly output?: AnyOutput; readonly execute: any };
+
+function compiledOutput({ schema, render, presentationMeta }: AnyOutput, name: string): CompiledOutput {
+  const { check } = compileSchema(schema, `the output of tool "${name}"`);
+  return Object.freeze({ check, render, presentationMeta: presentationMeta ?? null });
 }
 
 /**
@@ -108,14 +224,14 @@ export function defineTool(definition: ToolDefinition): Tool {
  * if (defaultPermission({}, "keyed").decision !== "ask") throw new Error("unreachable");
  * ```
  */
-export function defaultPermission(_args: JsonValue, effect: EffectClass): Permission {
+export function defaultPermission(_args: unknown, effect: EffectClass): Permission {
   return effect === "none" ? { decision: "allow" } : { decision: "ask" };
 }
 
-function effectClass(effect: ToolDefinition["effect"], args: JsonValue): EffectClass {
+function effectClass(effect: EffectClass | ((args: JsonValue) => EffectClass), args: JsonValue): EffectClass {
   let found: EffectClass | undefined;
   try {
-    found = typeof effect === "function" ? effect(args) : effect;
+    found = typeof effect === "function" ? unawaited(effect(args)) : effect;
   } catch {
     // What cannot say what it does is treated as if it could do anything.
   }

@@ -1,8 +1,9 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { CheckpointFailedError, SequenceGapError, StorageFullError } from "../../src/errors.ts";
 import { argumentsDigest, isEvent } from "../../src/event/mod.ts";
-import { type Guard, type Permission, type ToolCall, ToolError } from "../../src/tool/mod.ts";
+import { callTool, type Guard, type Permission, type ToolCall, ToolError } from "../../src/tool/mod.ts";
 import { settle } from "../support/fake_clock.ts";
+import { FakeStore } from "../support/fake_store.ts";
 import { callTypes, eventsOf, openStep, reached, run, tool } from "./tool_support.ts";
 
 const ASK = { permission: (): Permission => ({ decision: "ask", reason: "why" }) };
@@ -61,17 +62,10 @@ Deno.test("exec/C06: the body runs only after the flush that holds its marker ha
 });
 
 Deno.test("exec/C10: a body called by the host outside of any session needs no log", async () => {
-  const call: ToolCall = {
-    sessionId: "",
-    turn: 1,
-    step: 1,
-    callId: "",
-    callSeq: 0,
-    effectKey: "0".repeat(32),
-    effect: "opaque",
-    signal: new AbortController().signal,
-  };
-  assertEquals(await tool().execute({}, call), "done");
+  const { runtime } = new FakeStore();
+  const outcome = await callTool(tool({ execute: (_, call) => call.effectKey }), {}, runtime);
+  assertEquals(outcome.isError, false);
+  assertMatch(outcome.content[0]?.type === "text" ? outcome.content[0].text : "", /^[0-9a-f]{32}$/);
 });
 
 Deno.test("field/A04, exec/C04: a full disk at the tool barrier runs no body, and the call says why", async () => {

@@ -1,11 +1,12 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import type { EffectClass, JsonValue } from "../../src/event/mod.ts";
 import type { ToolCall, ToolError } from "../../src/tool/mod.ts";
+import { bodyCall } from "../tool/tool_support.ts";
 import { ANSWER_SIZE_BYTES_MAX, type HttpRequestOptions, httpRequestTool } from "../../src/tools/mod.ts";
 
 function call(signal: AbortSignal = new AbortController().signal, effect: EffectClass = "opaque"): ToolCall {
   const key = "0123456789abcdef0123456789abcdef";
-  return { sessionId: "s1", turn: 1, step: 1, callId: "c1", callSeq: 4, effectKey: key, effect, signal };
+  return bodyCall({ effectKey: key, effect, signal });
 }
 
 /** A server that keeps what it was asked. */

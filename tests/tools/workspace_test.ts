@@ -2,19 +2,10 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import * as nodeFs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ToolCall } from "../../src/tool/mod.ts";
+import { bodyCall } from "../tool/tool_support.ts";
 import { WorkspaceFence, type WorkspaceFs, workspaceTools } from "../../src/tools/mod.ts";
 
-const CALL: ToolCall = {
-  sessionId: "s1",
-  turn: 1,
-  step: 1,
-  callId: "c1",
-  callSeq: 4,
-  effectKey: "0123456789abcdef0123456789abcdef",
-  effect: "none",
-  signal: new AbortController().signal,
-};
+const CALL = bodyCall({ effect: "none" });
 
 /** A workspace beside a secret, both in a folder that goes away. */
 function place(fs?: WorkspaceFs) {
