@@ -9,15 +9,10 @@ import { type Bank, type BankDelays, startBank } from "../../src/cli/demo/bank.t
 import { Child } from "./child.ts";
 import { type Case, check, type Judged, judgeWithEvidence, split, type TrueClass } from "./judge.ts";
 import type { ChildOrder, Finish } from "./payer_child.ts";
+import { forEach, readIfThere, readTrace, runUntilKilled, slownessOf, tried, WORKERS } from "./kill_run.ts";
 import { type Plan, planFor } from "./plan.ts";
 import { readRaw } from "./raw_log.ts";
 import { checkNoSession, checkSameRepair, checkVerify, repairedCopy, reportedClasses } from "./resume_checks.ts";
-import type { TraceLine } from "./stretched_disk.ts";
-
-/** How many payers live at the same time: most of them sleep. */
-const WORKERS = 4;
-/** From one kill to the end of its judgement. */
-const KILL_MS_MAX = 60_000;
 
 /** Which kills, and how many of the processes that repair are killed too. */
 export interface KillOptions {
@@ -48,20 +43,11 @@ export async function killAtRandom({ seeds, repairKills = 0 }: KillOptions): Pro
   try {
     const slowness = await slownessHere(`${folder}/slowness`);
     const cases: Tried[] = [];
-    const waiting = [...seeds];
-    const work = async () => {
-      for (let seed = waiting.shift(); seed !== undefined; seed = waiting.shift()) {
-        const plan = slowed(planFor(seed, repairKills), slowness);
-        for (const call of plan.calls) delays.set(call.payee, call);
-        cases.push(await tried(plan, () => killOnce(plan, `${folder}/${seed}`, bank)));
-      }
-    };
-    const workers = Array.from({ length: WORKERS }, () =>
-      work().catch((error) => {
-        waiting.length = 0; // The others stop after what they are at, and are waited for.
-        throw error;
-      }));
-    for (const ended of await Promise.allSettled(workers)) if (ended.status === "rejected") throw ended.reason;
+    await forEach(seeds, async (seed) => {
+      const plan = slowed(planFor(seed, repairKills), slowness);
+      for (const call of plan.calls) delays.set(call.payee, call);
+      cases.push(await tried(plan, () => killOnce(plan, `${folder}/${seed}`, bank)));
+    });
     return await judgeForEver(cases, bank, beganMs);
   } finally {
     await bank.close();
@@ -75,15 +61,13 @@ async function slownessHere(folder: string): Promise<number> {
   const bank = await startBank((to) => plans.flatMap(({ calls }) => calls).find(({ payee }) => payee === to));
   await Deno.mkdir(folder);
   try {
-    const ratios = await Promise.all(plans.map(async (plan) => {
-      const paths = { root: `${folder}/${plan.seed}`, logPath: "", tracePath: `${folder}/${plan.seed}.trace` };
-      await using child = new Child("payer_child.ts", orderFor("pay", plan, paths, bank));
-      await child.line("ready");
-      const beganMs = performance.now();
-      await child.line("over");
-      return (performance.now() - beganMs) / plan.runMs;
-    }));
-    return ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length;
+    return await slownessOf(
+      "payer_child.ts",
+      plans.map((plan) => {
+        const paths = { root: `${folder}/${plan.seed}`, logPath: "", tracePath: `${folder}/${plan.seed}.trace` };
+        return { order: orderFor("pay", plan, paths, bank), runMs: plan.runMs };
+      }),
+    );
   } finally {
     await bank.close();
   }
@@ -151,7 +135,7 @@ async function killOnce(plan: Plan, folder: string, bank: Bank): Promise<Tried> 
   const orderTo = (part: ChildOrder["part"]) => orderFor(part, plan, { root, logPath, tracePath }, bank);
   await Deno.mkdir(folder);
 
-  const isKilled = await runUntilKilled(orderTo("pay"), plan.killAfterMs);
+  const isKilled = await runUntilKilled("payer_child.ts", orderTo("pay"), plan.killAfterMs);
   check(isKilled, "the payer ended before its kill");
   const killed = await readIfThere(logPath);
   const trace = readTrace(await Deno.readTextFile(tracePath));
@@ -166,7 +150,7 @@ async function killOnce(plan: Plan, folder: string, bank: Bank): Promise<Tried> 
   const reference = await repairedCopy(root, `${folder}/copy`, logPath, plan);
   let repairsKilled = 0;
   for (const killAfterMs of plan.repairKillsAfterMs) {
-    if (await runUntilKilled(orderTo("repair"), killAfterMs)) repairsKilled += 1;
+    if (await runUntilKilled("payer_child.ts", orderTo("repair"), killAfterMs)) repairsKilled += 1;
   }
   await using child = new Child("payer_child.ts", orderTo("finish"));
   const finish = JSON.parse(await child.output()) as Finish;
@@ -187,54 +171,10 @@ async function killOnce(plan: Plan, folder: string, bank: Bank): Promise<Tried> 
   return { kill, logPath, judged: judgeWithEvidence(kill), repairsKilled };
 }
 
-/** Starts a part and kills it. @returns whether it was still alive */
-async function runUntilKilled(order: ChildOrder, killAfterMs: number): Promise<boolean> {
-  await using child = new Child("payer_child.ts", order);
-  await child.line("ready");
-  await new Promise((over) => setTimeout(over, killAfterMs));
-  return await child.kill();
-}
-
-/** Runs a judgement; whatever it throws names the seed, and how to run it alone. */
-async function tried<Result>(plan: Plan, judge: () => Result | Promise<Result>): Promise<Result> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const tooLong = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no verdict after ${KILL_MS_MAX} ms`)), KILL_MS_MAX);
-  });
-  try {
-    return await Promise.race([judge(), tooLong]);
-  } catch (error) {
-    const found = error instanceof Error ? error.stack : error;
-    throw new Error(`seed ${plan.seed} (again with HOLDFAST_KILL_SEEDS=${plan.seed}): ${found}`);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** The seeds to run: those of HOLDFAST_KILL_SEEDS, else `count` from `first` on. */
-export function seedsFrom(first: number, count: number): number[] {
-  const named = Deno.env.get("HOLDFAST_KILL_SEEDS");
-  if (named) return named.split(",").map(Number);
-  return Array.from({ length: count }, (_, index) => first + index);
-}
-
 /** The report as one line. */
 export function inWords(report: KillReport): string {
   const { kills, calls, torn, salvaged, withoutLog, repairsKilled, payments, seconds } = report;
   const counts = Object.entries(calls).map(([name, count]) => `${count} ${name}`).join(", ");
   return `${kills} kills in ${seconds} s: ${counts}; ${torn} torn tails (${salvaged} still readable), ` +
     `${withoutLog} before the log, ${repairsKilled} repairs killed, ${payments} payments`;
-}
-
-function readTrace(text: string): TraceLine[] {
-  return text.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
-}
-
-async function readIfThere(path: string): Promise<Uint8Array | null> {
-  try {
-    return await Deno.readFile(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return null;
-    throw error;
-  }
 }

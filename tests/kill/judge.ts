@@ -38,14 +38,22 @@ export interface Judged {
  * @throws {Error} at the first thing that is not as promised
  */
 export function judgeWithEvidence(kill: Case): [Judged, Judged] {
+  return withEvidence(kill, ownPayments(kill.plan, kill.payments), () => judgeKill(kill));
+}
+
+/** Judges; whatever is found wrong comes with what it was found in. */
+export function withEvidence<Verdict>(
+  { plan, trace, killed, repaired }: Pick<Case, "trace" | "killed" | "repaired"> & { readonly plan: unknown },
+  payments: readonly Payment[],
+  judge: () => Verdict,
+): Verdict {
   try {
-    return judgeKill(kill);
+    return judge();
   } catch (error) {
-    const { plan, trace, payments, killed, repaired } = kill;
     const lines = [
       ...["the plan:", `  ${show(plan)}`, "the trace:", ...trace.map((line) => `  ${show(line)}`)],
       ...["the log of the dead process:", ...rowsAsText(killed), "after the repair:", ...rowsAsText(repaired)],
-      ...["the bank:", ...ownPayments(plan, payments).map((payment) => `  ${show(payment)}`)],
+      ...["the bank:", ...payments.map((payment) => `  ${show(payment)}`)],
     ];
     throw new Error(`${error instanceof Error ? error.message : error}\n${lines.join("\n")}`, { cause: error });
   }
@@ -116,7 +124,7 @@ function checkResultsAtOnce(trace: readonly TraceLine[]): void {
 }
 
 /** One repair: an open turn gets exactly one end, and nothing else is closed. */
-function checkOneRepair(left: readonly RawRow[], closers: readonly RawRow[]): void {
+export function checkOneRepair(left: readonly RawRow[], closers: readonly RawRow[]): void {
   const starts = left.filter(({ type }) => type === "turn/start").length;
   const ends = left.filter(({ type }) => type === "turn/end").length;
   const repairs = closers.filter(({ type, data }) => type === "turn/end" && data.reason?.kind === "interrupted").length;
@@ -159,24 +167,38 @@ function judgeCall(payee: string, left: readonly RawRow[], closers: readonly Raw
     check(payment?.paidAt != null, `${payee} is done, and the bank did not pay: ${show(payment)}`);
     check(payment!.key === marker?.data.effectKey, `${payee} was paid with key ${payment!.key}`);
   }
-  checkWindow(payee, truth, trace);
+  checkWindow(payee, truth, flushedSeqs(payee, trace), trace);
   return { class: truth, callId };
+}
+
+/** The seqs of a call's marker and of its result, as far as they came. */
+export interface FlushedSeqs {
+  readonly marker: number | undefined;
+  readonly result: number | undefined;
+}
+
+/** By the order in which the dead process appended them: its calls ran one after the other. */
+function flushedSeqs(payee: string, trace: readonly TraceLine[]): FlushedSeqs {
+  const markers = trace.filter((line) => line[0] === "appended" && line[3] === "effect/dispatched");
+  const callNumber = Number(payee.endsWith("b"));
+  const [, , marker, , callSeq] = (markers[callNumber] ?? []) as Extract<
+    TraceLine,
+    readonly ["appended", ...unknown[]]
+  >;
+  const result = trace.find((line) => line[0] === "appended" && line[3] === "tool/result" && line[4] === callSeq);
+  return { marker, result: marker === undefined ? undefined : result?.[2] };
 }
 
 /**
  * The windows, by the failpoints of the dead process: unknown only between the start of the marker's flush and the end of the
  * result's, and always unknown when all of the one was written and nothing of the other.
  */
-function checkWindow(payee: string, truth: TrueClass, trace: readonly TraceLine[]): void {
-  const markers = trace.filter((line) => line[0] === "appended" && line[3] === "effect/dispatched");
-  const callNumber = Number(payee.endsWith("b"));
-  const [, , markerSeq, , callSeq] = (markers[callNumber] ?? []) as Extract<
-    TraceLine,
-    readonly ["appended", ...unknown[]]
-  >;
-  const result = trace.find((line) => line[0] === "appended" && line[3] === "tool/result" && line[4] === callSeq);
-  const resultSeq = markerSeq === undefined ? undefined : result?.[2] as number | undefined;
-
+export function checkWindow(
+  payee: string,
+  truth: TrueClass,
+  { marker: markerSeq, result: resultSeq }: FlushedSeqs,
+  trace: readonly TraceLine[],
+): void {
   const hasBegun = (seq: number | undefined) => seq !== undefined && timeOf("write", seq, trace) !== null;
   const isWritten = (seq: number | undefined) => seq !== undefined && timeOf("wrote", seq, trace) !== null;
   const isSynced = (seq: number | undefined) => seq !== undefined && timeOf("synced", seq, trace) !== null;
@@ -192,7 +214,11 @@ function checkWindow(payee: string, truth: TrueClass, trace: readonly TraceLine[
 }
 
 /** When a batch with this seq passed a failpoint for the first time; `null` when it did not. */
-function timeOf(point: "write" | "wrote" | "sync" | "synced", seq: number, trace: readonly TraceLine[]): number | null {
+export function timeOf(
+  point: "write" | "wrote" | "sync" | "synced",
+  seq: number,
+  trace: readonly TraceLine[],
+): number | null {
   const line = trace.find((line) => line[0] === point && line[2] <= seq && seq <= Number(line[3]));
   return line === undefined ? null : line[1];
 }
@@ -208,7 +234,7 @@ function proposedId(payee: string, left: readonly RawRow[]): string | null {
 }
 
 /** What a result claims: its code, and whether it cites a call. */
-function classOfCloser({ data: { error }, sourceEventSeqs }: RawRow, isClosed: boolean): TrueClass | null {
+export function classOfCloser({ data: { error }, sourceEventSeqs }: RawRow, isClosed: boolean): TrueClass | null {
   if (!isClosed) return "done";
   if (error?.code === "TOOL_OUTCOME_UNKNOWN" && sourceEventSeqs !== undefined) return "outcome_unknown";
   if (error?.code !== "TOOL_NOT_STARTED") return null;
@@ -220,6 +246,7 @@ export function check(holds: boolean, found: string): void {
   if (!holds) throw new Error(found);
 }
 
-function show(value: unknown): string {
+/** A value in a message. */
+export function show(value: unknown): string {
   return JSON.stringify(value);
 }

@@ -1,5 +1,6 @@
 import { assert } from "@std/assert";
-import { inWords, killAtRandom, seedsFrom } from "./harness.ts";
+import { inWords, killAtRandom } from "./harness.ts";
+import { seedsFrom } from "./kill_run.ts";
 
 Deno.test("240 kills at random instants: no payment without durable intent, no class wrong, 20 of each class", async () => {
   const report = await killAtRandom({ seeds: seedsFrom(10_001, 240) });

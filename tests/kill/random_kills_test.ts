@@ -1,5 +1,6 @@
 import { assert } from "@std/assert";
-import { inWords, killAtRandom, seedsFrom } from "./harness.ts";
+import { inWords, killAtRandom } from "./harness.ts";
+import { seedsFrom } from "./kill_run.ts";
 
 Deno.test("24 kills at random instants: no payment without durable intent, no class wrong, each class seen", async () => {
   const report = await killAtRandom({ seeds: seedsFrom(1, 24) });

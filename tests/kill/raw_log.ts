@@ -20,7 +20,15 @@ export interface RawRow {
 /** The parts of an event's data that a judge looks at. */
 export interface RawData {
   readonly turn?: number;
+  readonly step?: number;
+  /** Of a question. */
+  readonly id?: string;
+  readonly outcome?: string;
   readonly callId?: string;
+  readonly rootCallId?: string;
+  readonly subCallId?: string;
+  readonly arguments?: string;
+  readonly isError?: boolean;
   readonly callSeq?: number;
   readonly effectKey?: string;
   readonly reason?: { readonly kind: string };

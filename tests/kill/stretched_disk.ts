@@ -15,12 +15,16 @@ import { readRaw } from "./raw_log.ts";
  * - `["appended", time, seq, type, callSeq?]`: committed in memory.
  * - `["write", time, first, last]` … `["wrote", …]`: these seqs go to the log, with one write or several.
  * - `["sync", …]` … `["synced", …]`: what was written so far is made durable.
- * - `["body", time, callSeq, key]`: the first thing a body does.
+ * - `["body", time, callSeq, key]`: the first thing a body does. `["left", …]`: the last.
+ * - `["call", time, callSeq, name]`: whom the call pays.
+ * - `["hung", time, sync, 0]`: this sync does not come back. `["cancel", time, 0, 0]`: the turn is cancelled. `["over", time, 0,
+ *   reason]`: the turn has ended.
  */
 export type TraceLine =
   | readonly ["appended", number, number, string, number | null]
   | readonly ["write" | "wrote" | "sync" | "synced", number, number, number]
-  | readonly ["body", number, number, string];
+  | readonly ["hung" | "cancel", number, number, number]
+  | readonly ["body" | "left" | "call" | "over", number, number, string];
 
 /** Writes trace lines, each at once. */
 export class Trace {
@@ -35,8 +39,12 @@ export class Trace {
   }
 }
 
-/** File calls that sleep as the plan says and tell the trace about the log. */
-export function stretchedDisk({ sleepsMs, firstParts, tornMs }: DiskPlan, trace: Trace): FileSystem {
+/** File calls that sleep as the plan says and tell the trace about the log. With `onSync`, it runs around each sync of the log. */
+export function stretchedDisk(
+  { sleepsMs, firstParts, tornMs }: DiskPlan,
+  trace: Trace,
+  onSync: (sync: () => void) => void = (sync) => sync(),
+): FileSystem {
   const logs = new Set<number>();
   let sleeps = 0;
   let writes = 0;
@@ -96,8 +104,13 @@ export function stretchedDisk({ sleepsMs, firstParts, tornMs }: DiskPlan, trace:
     const isLog = logs.has(descriptor);
     if (isLog) trace.add(["sync", Date.now(), first, last]);
     sleep();
-    act();
-    if (isLog) trace.add(["synced", Date.now(), first, last]);
+    if (!isLog) act();
+    else {
+      onSync(() => {
+        act();
+        trace.add(["synced", Date.now(), first, last]);
+      });
+    }
     sleep();
   }
 }
