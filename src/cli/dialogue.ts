@@ -6,7 +6,7 @@
 import { type AgentSession, hasCode, type HoldfastError, type TurnOutcome } from "../../mod.ts";
 import type { CommandContext } from "./command.ts";
 import { withInterrupt } from "./interrupt.ts";
-import { tellUnresolved } from "./outcomes.ts";
+import { commandLine, tellUnresolved } from "./outcomes.ts";
 import type { Terminal } from "./terminal.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -20,12 +20,16 @@ export interface Dialogue {
 
 /** Asks for a message, runs its turn, and so on, until there is no message. Returns whether every turn completed. */
 export async function converse(dialogue: Dialogue, terminal: Terminal): Promise<boolean> {
-  const { transcript } = dialogue;
+  const { transcript, session, context } = dialogue;
   transcript.note("Type a message; an empty line or Ctrl-D ends the conversation");
   let isFine = true;
   for (;;) {
     const prompt = (await terminal.ask("> "))?.trim() ?? "";
-    if (prompt === "") return isFine;
+    if (prompt === "") {
+      const isNew = session.session.nextSeq === 0;
+      if (!isNew) transcript.note(`To go on: ${commandLine(context, "run", "--session", session.id)}`);
+      return isFine;
+    }
     const { reason } = await oneTurn(dialogue, prompt);
     await flush(dialogue);
     isFine &&= reason.kind === "completed";

@@ -93,6 +93,25 @@ export const unresolvedFold: Fold<Unresolved> = {
   },
 };
 
+/**
+ * What a person who looks at a list should know of a log that is whole: an open turn, effects whose outcome is unknown.
+ *
+ * @returns `null` when there is nothing to say
+ *
+ * @example
+ * ```ts
+ * import { attentionText } from "./unresolved.ts";
+ *
+ * if (attentionText(6, { effects: [] }) !== "turn 6 is open") throw new Error("unreachable");
+ * ```
+ */
+export function attentionText(openTurn: number | null, { effects }: Pick<Unresolved, "effects">): string | null {
+  const parts: string[] = [];
+  if (openTurn !== null) parts.push(`turn ${openTurn} is open`);
+  if (effects.length > 0) parts.push(`${effects.length} outcome${effects.length === 1 ? "" : "s"} unknown`);
+  return parts.length === 0 ? null : parts.join(", ");
+}
+
 function withMarker(state: Unresolved, data: EventData["effect/dispatched"]): Unresolved {
   const { turn, step, callId, callSeq, effectKey, effect, retryOf } = data;
   const isIt = (call: AwaitedCall) => call.callSeq === callSeq && call.callId === callId;

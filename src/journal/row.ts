@@ -13,7 +13,7 @@ import {
   type SessionHeader,
   shapeProblem,
 } from "../event/mod.ts";
-import { type Brackets, bracketsFold } from "../fold/mod.ts";
+import { attentionText, type Brackets, bracketsFold, type Unresolved, unresolvedFold } from "../fold/mod.ts";
 import { lastFrames, LineScanner, walkFrame } from "../frame/mod.ts";
 import type { SessionRow } from "../store/session_store.ts";
 import { bytesSource } from "./byte_source.ts";
@@ -86,14 +86,15 @@ async function wholeContent(context: JournalContext, place: LogPlace, sizeBytes:
 
   const finding = scan.finding ?? tail.salvage?.objection ?? null;
   if (finding !== null) return { header, lastEventTime, ...judged(finding) };
-  if (seen.turn !== null) return { header, lastEventTime, state: "open", reason: `turn ${seen.turn} is open` };
+  const attention = attentionText(seen.turn, seen.unresolved);
+  if (seen.turn !== null) return { header, lastEventTime, state: "open", reason: attention };
   if (scan.isCutShort || tail.isCutShort) {
     const reason = scan.isCutShort
       ? "it holds a frame that is too large for a listing"
       : "copies of its torn tail are too large";
     return { header, lastEventTime, state: "unchecked", reason };
   }
-  return { header, lastEventTime, state: "ok", reason: null };
+  return { header, lastEventTime, state: "ok", reason: attention };
 }
 
 /** Reads the header and the last records of a log. */
@@ -166,10 +167,12 @@ function* lastLines(
 /** What a listing wants to know of all events of a log. */
 class Seen {
   lastEventTime: number | null = null;
+  unresolved: Unresolved = unresolvedFold.initial();
   #brackets: Brackets = bracketsFold.initial();
 
   add(event: SessionEvent): void {
     this.lastEventTime = event.time;
+    this.unresolved = unresolvedFold.apply(this.unresolved, event);
     this.#brackets = bracketsFold.apply(this.#brackets, event);
   }
 

@@ -60,7 +60,7 @@ Deno.test("run --json prints one document when everything is durable, and nothin
   assertEquals([json.unresolved, json.resumed], [[], null]);
   assertEquals([json.id], await idsIn(folder));
 
-  const second = await document(["run", "again", "--session", json.id], { cwd: folder.path });
+  const second = await document(["run", "again", "--session", json.id, "--model", "demo"], { cwd: folder.path });
   assertEquals([second.json.turn, second.json.id], [2, json.id]);
   assertEquals(second.json.resumed, { open: null, closers: 0, salvagedEvents: 0 });
 });
@@ -157,6 +157,18 @@ Deno.test("Ctrl-C cancels the turn and the conversation goes on; a second one en
   assertEquals([exits, terminal.isClosed], [[130], true]);
 });
 
+Deno.test("run does not go on with another model because --model was forgotten", async () => {
+  await using folder = new TempFolder();
+  const script = scriptIn(folder, [[{ text: "one" }]]);
+  await document(["run", "hi", "--model", script], { cwd: folder.path });
+  const [id] = await idsIn(folder);
+  const before = await eventsOf(folder, id!);
+  const { code, stderr } = await holdfast(["run", "hi", "--continue"], { cwd: folder.path });
+  assertEquals(code, 2);
+  assertStringIncludes(stderr, "it was run with scripted:scripted; give --model");
+  assertEquals(await eventsOf(folder, id!), before);
+});
+
 Deno.test("run --session and --continue go on with a session in its own folder", async () => {
   await using folder = new TempFolder();
   Deno.mkdirSync(`${folder.path}/work`);
@@ -241,7 +253,7 @@ Deno.test("a cancelled request leaves an unknown outcome, and run prints the com
   assertStringIncludes(stderr, "effect key ");
   const settle = await holdfast(["resolve", id!, callSeq!, "--happened", "--root", root], { cwd: folder.path });
   assertEquals(settle.code, 0, settle.stderr);
-  const next = await holdfast(["run", "hi", "--session", id!, "--root", root], { cwd: folder.path });
+  const next = await holdfast(["run", "hi", "--session", id!, "--model", "demo", "--root", root], { cwd: folder.path });
   assertEquals([next.code, next.stderr.includes("unknown")], [0, false]);
 });
 

@@ -9,6 +9,7 @@ import {
   type Approver,
   createAgent,
   type Model,
+  readSession,
   type SessionRow,
   type SessionStore,
 } from "../../../mod.ts";
@@ -73,9 +74,23 @@ export const run: Command = {
 
     await using store = context.openStore();
     const row = await chosenSession(store, context);
+    if (row !== null && !args.has("model")) await checkSameModel(store, row, model);
     return await runSession(context, store, { row, model, approve, prompt });
   },
 };
+
+/** A conversation does not change its model because a flag was forgotten. */
+async function checkSameModel(store: SessionStore, { id, state }: SessionRow, model: Model): Promise<void> {
+  if (state === "damaged" || state === "unsupported") return;
+  const { log, folds } = await readSession({ store, id });
+  await using _ = log;
+  const config = folds.route.header?.config;
+  if (config === undefined || config.provider === model.provider) return;
+  throw new UsageError(
+    `Cannot go on with session "${id}" on the ${model.provider} model: it was run with ${config.provider}:${config.model}; ` +
+      "give --model",
+  );
+}
 
 interface Plan {
   /** The session to go on with; `null` for a new one. */
