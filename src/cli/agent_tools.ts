@@ -26,10 +26,10 @@ export function workspaceOf({ args, cwd }: CommandContext, row: SessionRow | nul
   throw new UsageError(`Cannot use workspace "${workspace}": ${found}${advice}`);
 }
 
-/** Makes the workspace when it is not there. */
-export function makeWorkspace(workspace: string): void {
+/** Makes the workspace when it is not there. Returns whether it was made. */
+export function makeWorkspace(workspace: string): boolean {
   try {
-    mkdirSync(workspace, { recursive: true });
+    return mkdirSync(workspace, { recursive: true }) !== undefined;
   } catch (cause) {
     throw new StorageLostError(`Cannot make workspace "${workspace}": ${(cause as Error).message}`, { cause });
   }

@@ -23,8 +23,8 @@ export interface CommandContext {
   openStore(): SessionStore;
 }
 
-/** Exit code: fine, the thing asked about is not fine, or the command line is wrong. */
-export type ExitCode = 0 | 1 | 2;
+/** Exit code: fine, the thing asked about is not fine, the command line is wrong, or the terminal hung up. */
+export type ExitCode = 0 | 1 | 2 | 129;
 
 /** One subcommand. */
 export interface Command {

@@ -6,7 +6,7 @@
 import { type AgentSession, hasCode, type HoldfastError, type TurnOutcome } from "../../mod.ts";
 import type { CommandContext } from "./command.ts";
 import { withInterrupt } from "./interrupt.ts";
-import { tellUnresolved } from "./outcomes.ts";
+import { commandLine, tellUnresolved } from "./outcomes.ts";
 import type { Terminal } from "./terminal.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -16,16 +16,22 @@ export interface Dialogue {
   readonly session: AgentSession;
   readonly terminal: Terminal | null;
   readonly transcript: Transcript;
+  /** Aborts when the terminal is closed: cancels the turn. */
+  readonly hangup: AbortSignal;
 }
 
 /** Asks for a message, runs its turn, and so on, until there is no message. Returns whether every turn completed. */
 export async function converse(dialogue: Dialogue, terminal: Terminal): Promise<boolean> {
-  const { transcript } = dialogue;
+  const { transcript, session, context } = dialogue;
   transcript.note("Type a message; an empty line or Ctrl-D ends the conversation");
   let isFine = true;
   for (;;) {
     const prompt = (await terminal.ask("> "))?.trim() ?? "";
-    if (prompt === "") return isFine;
+    if (prompt === "" || dialogue.hangup.aborted) {
+      const isNew = session.session.nextSeq === 0;
+      if (!isNew) transcript.note(`To go on: ${commandLine(context, "run", "--session", session.id)}`);
+      return isFine;
+    }
     const { reason } = await oneTurn(dialogue, prompt);
     await flush(dialogue);
     isFine &&= reason.kind === "completed";
@@ -40,13 +46,17 @@ export async function converse(dialogue: Dialogue, terminal: Terminal): Promise<
  * @throws the session's failure when it takes no events any more
  */
 export async function oneTurn(dialogue: Dialogue, prompt: string): Promise<TurnOutcome> {
-  const { context, session, terminal, transcript } = dialogue;
+  const { context, session, terminal, transcript, hangup } = dialogue;
   const before = new Set(session.session.folds.unresolved.effects.map((effect) => effect.callSeq));
   terminal?.onUnasked((line) => {
     if (line.trim() !== "") transcript.note(`Not sent, because a turn was running: ${line}`);
   });
   const interruptible = { host: context.host, out: context.out, terminal };
-  const outcome = await withInterrupt(interruptible, () => session.cancel(), () => session.send(prompt));
+  const outcome = await withInterrupt(
+    interruptible,
+    () => session.cancel(),
+    () => session.send(prompt, { signal: hangup }),
+  );
   terminal?.onUnasked(null);
   tellOutcome(outcome, transcript);
   const effects = session.session.folds.unresolved.effects.filter((effect) => !before.has(effect.callSeq));

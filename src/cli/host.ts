@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import type { Clock } from "../../mod.ts";
 import { systemClock } from "../entry/system.ts";
@@ -12,6 +13,8 @@ import { UsageError } from "./usage.ts";
 
 /** The longest prompt that is read from a pipe, in bytes. */
 export const PIPED_INPUT_SIZE_BYTES_MAX: number = 1024 * 1024;
+
+const STDIN_ENDS = ["end", "error"] as const;
 
 /** What surrounds the command. */
 export interface Host {
@@ -27,12 +30,15 @@ export interface Host {
   readInput(): Promise<string>;
   /** Calls `handler` at each SIGINT and SIGTERM, until the returned function is called. */
   onInterrupt(handler: () => void): () => void;
+  /** Calls `handler` when the terminal is closed (at each SIGHUP, or its input ends), until the returned function is called. */
+  onHangup(handler: () => void): () => void;
   /** Ends the process at once. */
   exit(code: number): void;
 }
 
 /** The process that we are. */
 export function processHost(): Host {
+  const isHangupIgnored = ignoresHangup();
   return {
     env: process.env,
     cwd: process.cwd(),
@@ -41,16 +47,39 @@ export function processHost(): Host {
     hasTerminal: process.stdin.isTTY === true && process.stdout.isTTY === true,
     openTerminal: () => new ReadlineTerminal(),
     readInput,
-    onInterrupt(handler) {
-      process.on("SIGINT", handler);
-      process.on("SIGTERM", handler);
+    onInterrupt: (handler) => onSignals(["SIGINT", "SIGTERM"], handler),
+    onHangup(handler) {
+      // Deno takes the signal itself after a while, and ends the process with it, unless somebody listens.
+      const stopListening = onSignals(["SIGHUP"], isHangupIgnored ? () => {} : handler);
+      if (process.stdin.isTTY !== true) return stopListening;
+      // Ctrl-D is a key; the input of a terminal ends when it is gone, and that may be seen before the signal.
+      for (const event of STDIN_ENDS) process.stdin.on(event, handler);
       return () => {
-        process.off("SIGINT", handler);
-        process.off("SIGTERM", handler);
+        stopListening();
+        for (const event of STDIN_ENDS) process.stdin.off(event, handler);
       };
     },
     exit: (code) => process.exit(code),
   };
+}
+
+function onSignals(signals: readonly ("SIGHUP" | "SIGINT" | "SIGTERM")[], handler: () => void): () => void {
+  for (const signal of signals) process.on(signal, handler);
+  return () => {
+    for (const signal of signals) process.off(signal, handler);
+  };
+}
+
+/** Whether whoever started us wants us to outlive the terminal (`nohup`). Known on Linux only, and only at the start. */
+function ignoresHangup(): boolean {
+  let status: string;
+  try {
+    status = readFileSync("/proc/self/status", "utf8");
+  } catch {
+    return false;
+  }
+  // One bit for each signal, as hexadecimal digits; SIGHUP is the lowest.
+  return /^SigIgn:\s*[0-9a-f]*[13579bdf]$/m.test(status);
 }
 
 async function readInput(): Promise<string> {

@@ -20,9 +20,11 @@ import { tail } from "./commands/tail.ts";
 import { verify } from "./commands/verify.ts";
 import { columns } from "./format.ts";
 import { type Host, processHost } from "./host.ts";
+import { HUNG_UP_EXIT_CODE } from "./interrupt.ts";
 import type { Output } from "./output.ts";
 import { report } from "./report.ts";
 import { asksForJson, commandHelp, parseCommand, UsageError } from "./usage.ts";
+import { tellVersion } from "./version.ts";
 
 const COMMANDS: readonly Command[] = [run, ls, show, verify, repair, resolve, tail, fork, rm, exportCommand, doctor];
 
@@ -31,7 +33,8 @@ export async function main(argv: readonly string[], host: Host): Promise<ExitCod
   const out = host.output(asksForJson(argv));
   try {
     const code = await dispatch(argv, host, out);
-    await out.settled();
+    // Nothing leaves this process for a terminal that is closed.
+    if (code !== HUNG_UP_EXIT_CODE) await out.settled();
     return code;
   } catch (error) {
     return report(error, out);
@@ -43,6 +46,10 @@ async function dispatch(argv: readonly string[], host: Host, out: Output): Promi
   if (name === undefined) {
     out.note(help());
     throw new UsageError("Cannot run: there is no command");
+  }
+  if (name === "--version") {
+    tellVersion(out);
+    return 0;
   }
   if (name === "help" || name === "--help" || name === "-h") return showHelp(rest[0], out);
   const command = commandOf(name);
@@ -85,7 +92,7 @@ function help(): string {
     "",
     ...columns(rows),
     "",
-    "  Every command takes --root DIR, --json and --help. Exit code: 0 fine, 1 not fine, 2 usage.",
+    "  Every command takes --root DIR, --json and --help; --version stands alone. Exit code: 0 fine, 1 not fine, 2 usage.",
     '  With --json an error is {"error": {"code", "message"}}; the code of a usage error is USAGE.',
     "  An ID may be cut as long as one session fits. $HOLDFAST_ROOT stands for --root; a header value $secret:NAME in a",
     "  request of the agent is filled from $HOLDFAST_SECRET_NAME.",

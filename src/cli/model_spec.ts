@@ -47,7 +47,10 @@ function openAi(rest: string, env: CommandContext["env"]): Model {
   const baseUrl = at === -1 ? undefined : addressOf(rest.slice(at + 1));
   const apiKey = apiKeyOf(env);
   if (apiKey === undefined && baseUrl === undefined) {
-    throw new UsageError("Cannot ask a model at OpenAI: neither HOLDFAST_API_KEY nor OPENAI_API_KEY is set");
+    throw new UsageError(
+      `Cannot ask model "${model}" at OpenAI: neither HOLDFAST_API_KEY nor OPENAI_API_KEY is set ` +
+        "(for another endpoint, write openai:MODEL@https://…)",
+    );
   }
   return openAiCompatible({ model, baseUrl, apiKey, fetch: (input, init) => fetch(input, init), clock: systemClock });
 }

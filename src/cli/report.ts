@@ -50,7 +50,7 @@ function writeDocument(out: Output, code: string, message: string): void {
 }
 
 /** What went wrong first: closing what was open may fail too, and says less. */
-function firstOf(error: unknown): unknown {
+export function firstOf(error: unknown): unknown {
   if (error instanceof SuppressedError) return firstOf(error.suppressed);
   if (error instanceof AggregateError && error.errors.length > 0) return firstOf(error.errors[0]);
   return error;

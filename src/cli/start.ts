@@ -31,5 +31,7 @@ const agent = new Deno.Command(Deno.execPath(), {
 }).spawn();
 // Ctrl-C reaches the agent too, and the agent decides what it means. What is sent to this process alone is passed on.
 Deno.addSignalListener("SIGINT", () => {});
-if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", () => agent.kill("SIGTERM"));
+if (Deno.build.os !== "windows") {
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) Deno.addSignalListener(signal, () => agent.kill(signal));
+}
 Deno.exit((await agent.status).code);

@@ -6,6 +6,7 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import {
+  CorruptLogError,
   hasCode,
   HoldfastError,
   type LogReader,
@@ -16,6 +17,11 @@ import {
 import { openFileStore, openLogFile } from "../entry/file.ts";
 import type { CommandContext } from "./command.ts";
 import { findSession } from "./find.ts";
+
+/** What a zstd frame begins with (RFC 8878 §3.1.1). */
+const ZSTD_MAGIC: readonly number[] = [0x28, 0xb5, 0x2f, 0xfd];
+/** What a log that is not compressed begins with. */
+const OPENING_BRACE = 0x7b;
 
 /** A log that was found, and is not read yet. Disposing it closes what it was found in. */
 export interface Target extends AsyncDisposable {
@@ -80,7 +86,7 @@ async function fileTarget(file: string, path: string): Promise<Target> {
   return {
     ...{ id: null, file, sizeBytes: statSync(real).size, encoding: encodingOf(real) },
     live: await isLive(real),
-    open: (options) => openLogFile(real, options),
+    open: (options) => isNoLog(real) ? Promise.reject(noLog(file)) : openLogFile(real, options),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -97,21 +103,38 @@ function isFile(path: string, argument: string): boolean {
   return found?.isFile() === true;
 }
 
+/** Whether a file is certainly something else: not even a log that was torn in its first bytes begins like this. */
+function isNoLog(path: string): boolean {
+  const first = firstBytes(path);
+  const isBegun = first.every((byte, index) => byte === ZSTD_MAGIC[index]);
+  return !isBegun && first[0] !== OPENING_BRACE;
+}
+
+function noLog(file: string): CorruptLogError {
+  const found = "not a session log: it begins neither with a zstd frame nor with {";
+  return new CorruptLogError(`Cannot open "${file}": ${found}`, { offsetBytes: 0 });
+}
+
 /** Tells the encoding from the first bytes: a zstd frame, or JSON. `null` when it is neither. */
 function encodingOf(path: string): "zstd" | "none" | null {
-  const first = new Uint8Array(4);
+  const first = firstBytes(path);
+  if (first.length === ZSTD_MAGIC.length && ZSTD_MAGIC.every((byte, index) => byte === first[index])) return "zstd";
+  return first[0] === OPENING_BRACE ? "none" : null;
+}
+
+/** As many bytes as a magic number has, or as many as there are. */
+function firstBytes(path: string): Uint8Array {
+  const first = new Uint8Array(ZSTD_MAGIC.length);
   try {
     const descriptor = openSync(path, "r");
     try {
-      readSync(descriptor, first, 0, 4, 0);
+      return first.subarray(0, readSync(descriptor, first, 0, first.length, 0));
     } finally {
       closeSync(descriptor);
     }
   } catch (error) {
     throw new StorageLostError(`Cannot read file "${path}": ${(error as Error).message}`, { cause: error });
   }
-  if (first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd) return "zstd";
-  return first[0] === 0x7b ? "none" : null;
 }
 
 /** Whether a bare file is a session's log after all, which a writer holds now. */

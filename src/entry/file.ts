@@ -12,6 +12,8 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { LogReader, OpenOptions, SessionStore } from "../store/session_store.ts";
 import { systemRuntime } from "./system.ts";
 
+export { systemClock, systemRandom, systemRuntime } from "./system.ts";
+
 /** Where and how sessions are kept. */
 export interface FileStoreOptions {
   /** A folder, made at the first write. */

@@ -10,6 +10,8 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { SessionStore } from "../store/session_store.ts";
 import { systemRuntime } from "./system.ts";
 
+export { systemClock, systemRandom, systemRuntime } from "./system.ts";
+
 /** What the memory pretends to be. */
 export interface MemoryStoreOptions {
   /** `"disk"` promises durability, so that barriers pass as they would on a disk. Default: it promises nothing. */

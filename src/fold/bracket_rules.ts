@@ -55,7 +55,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map([
     if (state.step !== null) return `step ${state.step} is open`;
     return step === state.lastStep + 1 ? null : `the next step is ${state.lastStep + 1}`;
   }),
-  rule("step/end", inOpenStep),
+  rule("step/end", (state, data) => inOpenStep(state, data) ?? runningProblem(state)),
   rule("system/message", inOpenStep),
   rule("assistant/message", inOpenStep),
   rule("assistant/attempt", inOpenStep),
@@ -69,11 +69,11 @@ const RULES: ReadonlyMap<string, Rule> = new Map([
   rule("request/header", inOpenTurn),
   rule("request/context", inOpenTurn),
   rule("approval/asked", (state, { id }) => {
-    return inOpenTurn(state) ?? (state.questions.includes(id) ? `question "${id}" is open already` : null);
+    return inOpenTurn(state) ?? ((state.questions.findIndex(id) !== -1) ? `question "${id}" is open already` : null);
   }),
   rule("approval/decided", (state, { id }) => inOpenTurn(state) ?? questionProblem(state, id)),
   rule("approval/bound", (state, { id, callSeq }) => {
-    if (!state.calls.some((call) => call.callSeq === callSeq)) return `seq ${callSeq} is no call of the open step`;
+    if (![...state.calls].some((call) => call.callSeq === callSeq)) return `seq ${callSeq} is no call of the open step`;
     return questionProblem(state, id);
   }),
   rule("compaction/start", (state, { turn }) => {
@@ -113,21 +113,28 @@ function turnFound(state: Brackets): string {
 /** Repair answers calls that were never recorded. Everybody else answers a call that waits. */
 function answerProblem(state: Brackets, { message, error }: EventData["tool/result"]): string | null {
   const { callId } = message.source;
-  if (state.calls.some((call) => call.callId === callId && !call.isNested && !call.isAnswered)) return null;
+  if (state.calls.findIndex(callId, (call) => !call.isNested && !call.isAnswered) !== -1) return null;
   const isCloser = error?.code === TOOL_NOT_STARTED || error?.code === TOOL_OUTCOME_UNKNOWN;
   return isCloser ? null : `no call "${callId}" waits for a result in this step`;
 }
 
 /** A marker that fits no call makes every pending call of the lifecycle unknown, so it must never get into a log. */
 function markerProblem(state: Brackets, { callId, callSeq }: EventData["effect/dispatched"]): string | null {
-  const call = state.calls.find((call) => call.callSeq === callSeq && call.callId === callId);
+  const index = state.calls.findIndex(callId, (call) => call.callSeq === callSeq);
+  const call = index === -1 ? undefined : state.calls.at(index);
   if (call === undefined) return `seq ${callSeq} is no call "${callId}" of this step`;
   if (call.isAnswered) return `call "${callId}" has its result already`;
   return call.hasMarker ? `call "${callId}" has its marker already` : null;
 }
 
+/** With the step the scan of a crash ends too: a body that may have run would be forgotten without a class. */
+function runningProblem(state: Brackets): string | null {
+  const call = [...state.calls].find((call) => call.hasMarker && !call.isAnswered && !call.isNested);
+  return call === undefined ? null : `call "${call.callId}" was dispatched and has no result`;
+}
+
 function questionProblem(state: Brackets, id: string): string | null {
-  return state.questions.includes(id) ? null : `no question "${id}" is open`;
+  return (state.questions.findIndex(id) !== -1) ? null : `no question "${id}" is open`;
 }
 
 function inCompaction(

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { ChunkedList } from "./chunked_list.ts";
+
 /** How many problems are kept with their text. The others are only counted. */
 export const BRACKET_PROBLEMS_KEPT_MAX = 8;
 
@@ -38,9 +40,9 @@ export interface Brackets {
   /** The number of the newest step of the newest turn, 0 before its first. */
   readonly lastStep: number;
   /** The calls recorded in the open step, in log order, those with a result included. */
-  readonly calls: readonly RecordedCall[];
+  readonly calls: ChunkedList<RecordedCall>;
   /** Ids of the questions of the open turn that wait for their `approval/decided`. */
-  readonly questions: readonly string[];
+  readonly questions: ChunkedList<string>;
   /** `null` also for one left open by an earlier lifecycle: `session/end-seed` makes it stale. */
   readonly compaction: OpenCompaction | null;
   readonly problems: {

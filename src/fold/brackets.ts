@@ -10,6 +10,7 @@
 import { isEvent, type SessionEvent } from "../event/mod.ts";
 import { bracketProblem } from "./bracket_rules.ts";
 import { BRACKET_PROBLEMS_KEPT_MAX, type Brackets, type RecordedCall } from "./bracket_state.ts";
+import { ChunkedList } from "./chunked_list.ts";
 import type { Fold } from "./fold.ts";
 import { subCallIdOf } from "./nested.ts";
 
@@ -23,8 +24,8 @@ export const bracketsFold: Fold<Brackets> = {
     step: null,
     lastTurn: 0,
     lastStep: 0,
-    calls: [],
-    questions: [],
+    calls: noCalls(),
+    questions: noQuestions(),
     compaction: null,
     problems: { count: 0, first: [] },
   }),
@@ -44,13 +45,15 @@ function withProblem(problems: Brackets["problems"], seq: number, message: strin
 function follow(state: Brackets, event: SessionEvent): Brackets {
   if (isEvent(event, "turn/start")) {
     const { turn } = event.data;
-    return { ...state, turn, step: null, lastTurn: turn, lastStep: 0, calls: [], questions: [] };
+    return { ...state, turn, step: null, lastTurn: turn, lastStep: 0, calls: noCalls(), questions: noQuestions() };
   }
-  if (isEvent(event, "turn/end")) return { ...state, turn: null, step: null, calls: [], questions: [] };
+  if (isEvent(event, "turn/end")) {
+    return { ...state, turn: null, step: null, calls: noCalls(), questions: noQuestions() };
+  }
   if (isEvent(event, "step/start")) {
-    return { ...state, step: event.data.step, lastStep: event.data.step, calls: [] };
+    return { ...state, step: event.data.step, lastStep: event.data.step, calls: noCalls() };
   }
-  if (isEvent(event, "step/end")) return { ...state, step: null, calls: [] };
+  if (isEvent(event, "step/end")) return { ...state, step: null, calls: noCalls() };
   if (isEvent(event, "session/end-seed")) return state.compaction === null ? state : { ...state, compaction: null };
   return followCalls(state, event) ?? followQuestions(state, event) ?? followCompaction(state, event) ?? state;
 }
@@ -64,7 +67,7 @@ function followCalls(state: Brackets, event: SessionEvent): Brackets | null {
   if (event.type === "tool/ptc-dispatch") return answered(state, subCallIdOf(event), true);
   if (isEvent(event, "effect/dispatched")) {
     const { callId, callSeq } = event.data;
-    const index = state.calls.findIndex((call) => call.callSeq === callSeq && call.callId === callId);
+    const index = state.calls.findIndex(callId, (call) => call.callSeq === callSeq);
     return withCallAt(state, index, { hasMarker: true });
   }
   return null;
@@ -72,25 +75,35 @@ function followCalls(state: Brackets, event: SessionEvent): Brackets | null {
 
 function withCall(state: Brackets, callId: string, callSeq: number, isNested: boolean): Brackets {
   const call: RecordedCall = { callId, callSeq, isNested, hasMarker: false, isAnswered: false };
-  return { ...state, calls: [...state.calls, call] };
+  return { ...state, calls: state.calls.with(call) };
 }
 
 function answered(state: Brackets, callId: string | null, isNested: boolean): Brackets {
-  const index = state.calls.findIndex((call) =>
-    call.callId === callId && call.isNested === isNested && !call.isAnswered
-  );
+  const index = state.calls.findIndex(callId, (call) => call.isNested === isNested && !call.isAnswered);
   return withCallAt(state, index, { isAnswered: true });
 }
 
 function withCallAt(state: Brackets, index: number, change: Partial<RecordedCall>): Brackets {
-  const call = state.calls[index];
-  return call === undefined ? state : { ...state, calls: state.calls.with(index, { ...call, ...change }) };
+  if (index === -1) return state;
+  return { ...state, calls: state.calls.withSpan(index, index, { ...state.calls.at(index)!, ...change }) };
+}
+
+function noCalls(): ChunkedList<RecordedCall> {
+  return ChunkedList.from<RecordedCall>([], ({ callId }) => callId);
+}
+
+function noQuestions(): ChunkedList<string> {
+  return ChunkedList.from<string>([], (id) => id);
 }
 
 function followQuestions(state: Brackets, event: SessionEvent): Brackets | null {
-  if (isEvent(event, "approval/asked")) return { ...state, questions: [...state.questions, event.data.id] };
+  if (isEvent(event, "approval/asked")) return { ...state, questions: state.questions.with(event.data.id) };
   if (isEvent(event, "approval/decided")) {
-    return { ...state, questions: state.questions.filter((id) => id !== event.data.id) };
+    let { questions } = state;
+    for (let at = questions.findIndex(event.data.id); at !== -1; at = questions.findIndex(event.data.id)) {
+      questions = questions.withSpan(at, at);
+    }
+    return { ...state, questions };
   }
   return null;
 }

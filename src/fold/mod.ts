@@ -8,6 +8,7 @@
 export * from "./bracket_rules.ts";
 export * from "./bracket_state.ts";
 export * from "./brackets.ts";
+export * from "./chunked_list.ts";
 export * from "./classes.ts";
 export * from "./fold.ts";
 export * from "./inbox.ts";
@@ -16,6 +17,5 @@ export * from "./log_fold.ts";
 export * from "./pending_calls.ts";
 export * from "./policy.ts";
 export * from "./route.ts";
-export * from "./shared_list.ts";
 export * from "./surface.ts";
 export * from "./unresolved.ts";

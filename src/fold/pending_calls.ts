@@ -15,6 +15,7 @@ import {
   isEvent,
   type SessionEvent,
 } from "../event/mod.ts";
+import { ChunkedList } from "./chunked_list.ts";
 import type { Fold } from "./fold.ts";
 import { type Lifecycle, lifecycleFold } from "./lifecycle.ts";
 import { subCallIdOf } from "./nested.ts";
@@ -85,33 +86,98 @@ export interface PendingCalls {
   readonly strayMarker: boolean;
 }
 
-const NOTHING_PENDING = { calls: [], nested: [], questions: [] } as const;
+/** The state with lists that are cheap to change. What others read as arrays is made when it is read. */
+class Scan implements PendingCalls {
+  readonly lifecycle: Lifecycle;
+  readonly turn: number | null;
+  readonly step: number | null;
+  readonly strayMarker: boolean;
+  readonly callList: ChunkedList<PendingCall>;
+  readonly nestedList: ChunkedList<NestedCall>;
+  readonly questionList: ChunkedList<OpenQuestion>;
+
+  constructor(state: ScanFields) {
+    this.lifecycle = state.lifecycle;
+    this.turn = state.turn;
+    this.step = state.step;
+    this.strayMarker = state.strayMarker;
+    this.callList = state.callList;
+    this.nestedList = state.nestedList;
+    this.questionList = state.questionList;
+  }
+
+  /** The state itself, or one that came back from JSON. */
+  static of(state: PendingCalls): Scan {
+    if (state instanceof Scan) return state;
+    const { calls, nested, questions } = state;
+    return new Scan({ ...state, ...listsOf(calls, nested, questions) });
+  }
+
+  with(change: Partial<ScanFields>): Scan {
+    return new Scan({ ...this, ...change });
+  }
+
+  get calls(): readonly PendingCall[] {
+    return this.callList.toArray();
+  }
+
+  get nested(): readonly NestedCall[] {
+    return this.nestedList.toArray();
+  }
+
+  get questions(): readonly OpenQuestion[] {
+    return this.questionList.toArray();
+  }
+
+  toJSON(): PendingCalls {
+    const { lifecycle, turn, step, calls, nested, questions, strayMarker } = this;
+    return { lifecycle, turn, step, calls, nested, questions, strayMarker };
+  }
+}
+
+type ScanFields = Pick<
+  Scan,
+  "lifecycle" | "turn" | "step" | "strayMarker" | "callList" | "nestedList" | "questionList"
+>;
+
+function listsOf(
+  calls: readonly PendingCall[],
+  nested: readonly NestedCall[],
+  questions: readonly OpenQuestion[],
+): Pick<ScanFields, "callList" | "nestedList" | "questionList"> {
+  return {
+    callList: ChunkedList.from(calls, ({ callId }) => callId),
+    nestedList: ChunkedList.from(nested, ({ callId }) => callId),
+    questionList: ChunkedList.from(questions, ({ id }) => id),
+  };
+}
+
+const nothingPending = () => listsOf([], [], []);
 
 /** Follows the calls of the open turn. */
 export const pendingCallsFold: Fold<PendingCalls> = {
   name: "pending_calls",
   version: 1,
 
-  initial: () => ({
-    lifecycle: lifecycleFold.initial(),
-    turn: null,
-    step: null,
-    ...NOTHING_PENDING,
-    strayMarker: false,
-  }),
+  initial: () =>
+    new Scan({ lifecycle: lifecycleFold.initial(), turn: null, step: null, strayMarker: false, ...nothingPending() }),
 
   apply(state: PendingCalls, event: SessionEvent): PendingCalls {
-    const lifecycle = lifecycleFold.apply(state.lifecycle, event);
-    return follow(lifecycle === state.lifecycle ? state : { ...state, lifecycle }, event);
+    const scan = Scan.of(state);
+    const lifecycle = lifecycleFold.apply(scan.lifecycle, event);
+    return follow(lifecycle === scan.lifecycle ? scan : scan.with({ lifecycle }), event);
   },
 };
 
-function follow(state: PendingCalls, event: SessionEvent): PendingCalls {
-  if (isEvent(event, "turn/start")) return { ...state, ...NOTHING_PENDING, turn: event.data.turn, step: null };
-  if (isEvent(event, "turn/end")) return { ...state, ...NOTHING_PENDING, turn: null, step: null };
-  if (isEvent(event, "step/start")) return { ...state, step: event.data.step };
-  if (isEvent(event, "step/end")) return { ...state, step: null, calls: [], nested: [] };
-  if (isEvent(event, "session/end-seed")) return { ...withoutProof(state), strayMarker: false };
+function follow(state: Scan, event: SessionEvent): Scan {
+  if (isEvent(event, "turn/start")) return state.with({ ...nothingPending(), turn: event.data.turn, step: null });
+  if (isEvent(event, "turn/end")) return state.with({ ...nothingPending(), turn: null, step: null });
+  if (isEvent(event, "step/start")) return state.with({ step: event.data.step });
+  if (isEvent(event, "step/end")) {
+    const { callList, nestedList } = nothingPending();
+    return state.with({ step: null, callList, nestedList });
+  }
+  if (isEvent(event, "session/end-seed")) return withoutProof(state).with({ strayMarker: false });
   if (isEvent(event, "log/salvaged")) return withoutProof(state);
   if (isEvent(event, "assistant/message")) return withMessage(state, event.seq, event.data);
   if (isEvent(event, "tool/call")) return withCallSeq(state, event.data.callId, event.seq);
@@ -121,22 +187,22 @@ function follow(state: PendingCalls, event: SessionEvent): PendingCalls {
   if (isEvent(event, "effect/dispatched")) return withMarker(state, event.seq, event.data);
   if (isEvent(event, "effect/reconciled")) return withVerdict(state, event.data);
   if (isEvent(event, "approval/asked")) return withQuestion(state, event.data);
-  if (isEvent(event, "approval/decided")) {
-    return { ...state, questions: state.questions.filter(({ id }) => id !== event.data.id) };
-  }
+  if (isEvent(event, "approval/decided")) return withoutQuestion(state, event.data.id);
   return state;
 }
 
 /**
  * Tells which of some calls a `tool/result` answers: the one it cites; else the first of its id, a recorded one before others.
  *
+ * @param calls with `callId` as their key
  * @returns an index, −1 when it answers none of them: a replacement answers nothing anew
  *
  * @example
  * ```ts
+ * import { ChunkedList } from "./chunked_list.ts";
  * import { answeredIndex } from "./pending_calls.ts";
  *
- * const calls = [{ callId: "a", callSeq: 3 }, { callId: "b", callSeq: 4 }];
+ * const calls = ChunkedList.from([{ callId: "a", callSeq: 3 }, { callId: "b", callSeq: 4 }], ({ callId }) => callId);
  * const result = {
  *   type: "tool/result",
  *   seq: 5,
@@ -147,37 +213,39 @@ function follow(state: PendingCalls, event: SessionEvent): PendingCalls {
  * if (answeredIndex(calls, result) !== 1) throw new Error("unreachable");
  * ```
  */
-export function answeredIndex(
-  calls: readonly { readonly callId: string; readonly callSeq: number | null }[],
+export function answeredIndex<Call extends { readonly callId: string; readonly callSeq: number | null }>(
+  calls: ChunkedList<Call>,
   result: EventOf<"tool/result">,
 ): number {
   if (result.surfaceOp !== "append") return -1;
   const { callId } = result.data.message.source;
-  const cited = calls.findIndex((call) =>
-    call.callId === callId && call.callSeq !== null && result.sourceEventSeqs?.includes(call.callSeq) === true
-  );
-  if (cited !== -1) return cited;
-  const recorded = calls.findIndex((call) => call.callId === callId && call.callSeq !== null);
-  return recorded !== -1 ? recorded : calls.findIndex((call) => call.callId === callId);
+  const sources = result.sourceEventSeqs;
+  if (sources !== undefined) {
+    const cited = calls.findIndex(callId, ({ callSeq }) => callSeq !== null && sources.includes(callSeq));
+    if (cited !== -1) return cited;
+  }
+  const recorded = calls.findIndex(callId, ({ callSeq }) => callSeq !== null);
+  return recorded !== -1 ? recorded : calls.findIndex(callId);
 }
 
 /**
  * Takes away what barriers prove. A writer of ours leaves no call pending across a `session/end-seed`; another one may go on
  * with it and run its body without a marker.
  */
-function withoutProof(state: PendingCalls): PendingCalls {
-  return {
-    ...state,
-    calls: state.calls.map((call) => ({ ...call, barriersOn: false })),
-    questions: state.questions.map((question) => ({ ...question, barriersOn: false })),
-  };
+function withoutProof(state: Scan): Scan {
+  const { calls, nested, questions } = state;
+  return state.with(listsOf(
+    calls.map((call) => ({ ...call, barriersOn: false })),
+    nested,
+    questions.map((question) => ({ ...question, barriersOn: false })),
+  ));
 }
 
-function withMessage(state: PendingCalls, messageSeq: number, data: EventData["assistant/message"]): PendingCalls {
-  const calls: PendingCall[] = [];
+function withMessage(state: Scan, messageSeq: number, data: EventData["assistant/message"]): Scan {
+  let { callList } = state;
   for (const block of data.message.content) {
     if (block.type !== "tool-call") continue;
-    calls.push({
+    callList = callList.with({
       callId: block.id,
       name: block.name,
       arguments: block.arguments,
@@ -191,60 +259,72 @@ function withMessage(state: PendingCalls, messageSeq: number, data: EventData["a
       verdict: null,
     });
   }
-  return calls.length === 0 ? state : { ...state, calls: [...state.calls, ...calls] };
+  return callList === state.callList ? state : state.with({ callList });
 }
 
-function withCallSeq(state: PendingCalls, callId: string, callSeq: number): PendingCalls {
-  const fresh = state.calls.findIndex((call) => call.callId === callId && call.callSeq === null);
+function withCallSeq(state: Scan, callId: string, callSeq: number): Scan {
+  const fresh = state.callList.findIndex(callId, (call) => call.callSeq === null);
   // Recorded once more than it was proposed: the format's scan then believes the newer one.
-  const index = fresh !== -1 ? fresh : state.calls.findIndex((call) => call.callId === callId);
+  const index = fresh !== -1 ? fresh : state.callList.findIndex(callId);
   return withCallAt(state, index, { callSeq });
 }
 
-function withoutAnswered(state: PendingCalls, result: EventOf<"tool/result">): PendingCalls {
-  const index = answeredIndex(state.calls, result);
-  return index === -1 ? state : { ...state, calls: state.calls.toSpliced(index, 1) };
+function withoutAnswered(state: Scan, result: EventOf<"tool/result">): Scan {
+  const index = answeredIndex(state.callList, result);
+  return index === -1 ? state : state.with({ callList: state.callList.withSpan(index, index) });
 }
 
-function withMarker(state: PendingCalls, seq: number, data: EventData["effect/dispatched"]): PendingCalls {
+function withMarker(state: Scan, seq: number, data: EventData["effect/dispatched"]): Scan {
   const { turn, step, callId, callSeq, effectKey, effect, retryOf } = data;
   const marker: Marker = { seq, effectKey, effect, ...(retryOf === undefined ? {} : { retryOf }) };
-  const index = state.calls.findIndex((call) =>
-    call.callId === callId && call.callSeq === callSeq && call.turn === turn && call.step === step
-  );
+  const isIt = (call: PendingCall) => call.callSeq === callSeq && call.turn === turn && call.step === step;
+  const index = state.callList.findIndex(callId, isIt);
   if (index !== -1) return withCallAt(state, index, { marker });
 
-  const inner = state.nested.findIndex((call) => call.callId === callId && call.callSeq === callSeq);
+  const { nestedList } = state;
+  const inner = nestedList.findIndex(callId, (call) => call.callSeq === callSeq);
   if (inner !== -1 && state.turn === turn && state.step === step) {
-    return { ...state, nested: state.nested.with(inner, { ...state.nested[inner]!, marker }) };
+    return state.with({ nestedList: nestedList.withSpan(inner, inner, { ...nestedList.at(inner)!, marker }) });
   }
-  return { ...state, strayMarker: true, calls: state.calls.map((call) => ({ ...call, strayMarker: true })) };
+  // Once is enough: calls proposed later are marked when they come.
+  if (state.strayMarker) return state;
+  const { callList } = listsOf(state.calls.map((call) => ({ ...call, strayMarker: true })), [], []);
+  return state.with({ strayMarker: true, callList });
 }
 
-function withVerdict(state: PendingCalls, data: EventData["effect/reconciled"]): PendingCalls {
+function withVerdict(state: Scan, data: EventData["effect/reconciled"]): Scan {
   const { callId, callSeq, verdict, content } = data;
   if (verdict !== "happened" && verdict !== "absent") return state;
-  const index = state.calls.findIndex((call) => call.callId === callId && call.callSeq === callSeq);
+  const index = state.callList.findIndex(callId, (call) => call.callSeq === callSeq);
   return withCallAt(state, index, { verdict: { verdict, ...(content === undefined ? {} : { content }) } });
 }
 
-function withCallAt(state: PendingCalls, index: number, change: Partial<PendingCall>): PendingCalls {
-  const call = state.calls[index];
-  return call === undefined ? state : { ...state, calls: state.calls.with(index, { ...call, ...change }) };
+function withCallAt(state: Scan, index: number, change: Partial<PendingCall>): Scan {
+  const call = index === -1 ? undefined : state.callList.at(index);
+  if (call === undefined) return state;
+  return state.with({ callList: state.callList.withSpan(index, index, { ...call, ...change }) });
 }
 
-function withNested(state: PendingCalls, callSeq: number, data: EventData["tool/ptc-dispatch-start"]): PendingCalls {
+function withNested(state: Scan, callSeq: number, data: EventData["tool/ptc-dispatch-start"]): Scan {
   const { rootCallId, parentCallId, subCallId, name } = data;
   const call = { rootCallId, parentCallId, callId: subCallId, name, arguments: data.arguments, callSeq, marker: null };
-  return { ...state, nested: [...state.nested, call] };
+  return state.with({ nestedList: state.nestedList.with(call) });
 }
 
-function withoutNested(state: PendingCalls, callId: string | null): PendingCalls {
-  const index = state.nested.findIndex((call) => call.callId === callId);
-  return index === -1 ? state : { ...state, nested: state.nested.toSpliced(index, 1) };
+function withoutNested(state: Scan, callId: string | null): Scan {
+  const index = state.nestedList.findIndex(callId);
+  return index === -1 ? state : state.with({ nestedList: state.nestedList.withSpan(index, index) });
 }
 
-function withQuestion(state: PendingCalls, { id, callId, toolName }: EventData["approval/asked"]): PendingCalls {
+function withQuestion(state: Scan, { id, callId, toolName }: EventData["approval/asked"]): Scan {
   const question = { id, callId: callId ?? null, toolName, barriersOn: state.lifecycle.barriersOn };
-  return { ...state, questions: [...state.questions, question] };
+  return state.with({ questionList: state.questionList.with(question) });
+}
+
+function withoutQuestion(state: Scan, id: string): Scan {
+  let { questionList } = state;
+  for (let index = questionList.findIndex(id); index !== -1; index = questionList.findIndex(id)) {
+    questionList = questionList.withSpan(index, index);
+  }
+  return state.with({ questionList });
 }

@@ -14,8 +14,8 @@ import {
   type Message,
   type SessionEvent,
 } from "../event/mod.ts";
+import { ChunkedList } from "./chunked_list.ts";
 import type { Fold } from "./fold.ts";
-import { SharedList } from "./shared_list.ts";
 
 /** One node of the surface: an event that stands there, without what only the log needs (an assistant's stream). */
 export interface SurfaceNode {
@@ -29,7 +29,7 @@ export interface SurfaceNode {
 /** The surface of a log. */
 export interface Surface {
   /** In the model's order. After a replacement the seqs need not rise. */
-  readonly nodes: SharedList<SurfaceNode>;
+  readonly nodes: ChunkedList<SurfaceNode>;
   /** How many replacements the log holds. While it stays, the surface only grows at its end. */
   readonly replaceGeneration: number;
   /** The first event that could not be applied, and why: such a log is damaged. `null` when there is none. */
@@ -41,7 +41,7 @@ export const surfaceFold: Fold<Surface> = {
   name: "surface",
   version: 1,
 
-  initial: () => ({ nodes: SharedList.from<SurfaceNode>([]), replaceGeneration: 0, fault: null }),
+  initial: () => ({ nodes: ChunkedList.from<SurfaceNode>([], ({ seq }) => seq), replaceGeneration: 0, fault: null }),
 
   apply(state: Surface, event: SessionEvent): Surface {
     const node = nodeOf(event);
@@ -91,15 +91,14 @@ export function surfaceProblem(state: Surface, event: SessionEvent): string | nu
 
   const { startSeq, endSeq } = surfaceOp;
   if (startSeq >= event.seq || endSeq >= event.seq) return `the span ${startSeq}..${endSeq} reaches its own seq`;
-  const first = indexOf(state, startSeq);
+  const first = state.nodes.findIndex(startSeq);
   if (first === -1) return `seq ${startSeq} is not on the surface`;
-  const last = indexOf(state, endSeq);
+  const last = state.nodes.findIndex(endSeq);
   if (last === -1) return `seq ${endSeq} is not on the surface`;
   if (first > last) return `seq ${startSeq} stands behind seq ${endSeq} on the surface`;
 
   const cited = new Set(event.sourceEventSeqs);
-  for (let index = first; index <= last; index++) {
-    const { seq } = state.nodes.at(index)!;
+  for (const { seq } of state.nodes.between(first, last)) {
     if (!cited.has(seq)) return `sourceEventSeqs leaves out seq ${seq}, which it replaces`;
   }
   return headProblem(state, event, first, last) ?? resultProblem(state, event, first, last);
@@ -180,14 +179,5 @@ function nodeOf(event: SessionEvent): SurfaceNode | null {
 function spanOf(state: Surface, event: SessionEvent): { first: number; last: number } | null {
   const { surfaceOp } = event;
   if (surfaceOp === undefined || surfaceOp === "append") return null;
-  return { first: indexOf(state, surfaceOp.startSeq), last: indexOf(state, surfaceOp.endSeq) };
-}
-
-function indexOf(state: Surface, seq: number): number {
-  let index = 0;
-  for (const node of state.nodes) {
-    if (node.seq === seq) return index;
-    index++;
-  }
-  return -1;
+  return { first: state.nodes.findIndex(surfaceOp.startSeq), last: state.nodes.findIndex(surfaceOp.endSeq) };
 }

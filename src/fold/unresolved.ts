@@ -16,6 +16,7 @@ import {
   TOOL_OUTCOME_UNKNOWN,
   TOOL_TIMEOUT,
 } from "../event/mod.ts";
+import { ChunkedList } from "./chunked_list.ts";
 import type { Fold } from "./fold.ts";
 import { subCallIdOf } from "./nested.ts";
 import { answeredIndex } from "./pending_calls.ts";
@@ -61,9 +62,9 @@ export interface AwaitedCall {
 export interface Unresolved {
   readonly effects: readonly UnresolvedEffect[];
   /** The recorded calls of the open turn without a result: what a marker or a result may refer to. */
-  readonly awaited: readonly AwaitedCall[];
+  readonly awaited: ChunkedList<AwaitedCall>;
   /** The same for nested calls. */
-  readonly awaitedNested: readonly AwaitedCall[];
+  readonly awaitedNested: ChunkedList<AwaitedCall>;
 }
 
 /** Follows markers, results and verdicts. */
@@ -71,19 +72,19 @@ export const unresolvedFold: Fold<Unresolved> = {
   name: "unresolved",
   version: 1,
 
-  initial: () => ({ effects: [], awaited: [], awaitedNested: [] }),
+  initial: () => ({ effects: [], awaited: noCalls(), awaitedNested: noCalls() }),
 
   apply(state: Unresolved, event: SessionEvent): Unresolved {
     if (isEvent(event, "turn/start") || isEvent(event, "turn/end")) return withTurnOver(state);
     if (isEvent(event, "tool/call")) {
       const { callId, name } = event.data;
       const call = { callId, callSeq: event.seq, name, arguments: event.data.arguments, hasMarker: false };
-      return { ...state, awaited: [...state.awaited, call] };
+      return { ...state, awaited: state.awaited.with(call) };
     }
     if (isEvent(event, "tool/ptc-dispatch-start")) {
       const { subCallId, name } = event.data;
       const call = { callId: subCallId, callSeq: event.seq, name, arguments: event.data.arguments, hasMarker: false };
-      return { ...state, awaitedNested: [...state.awaitedNested, call] };
+      return { ...state, awaitedNested: state.awaitedNested.with(call) };
     }
     if (isEvent(event, "effect/dispatched")) return withMarker(state, event.data);
     if (isEvent(event, "tool/result")) return withResult(state, event);
@@ -93,16 +94,38 @@ export const unresolvedFold: Fold<Unresolved> = {
   },
 };
 
+/**
+ * What a person who looks at a list should know of a log that is whole: an open turn, effects whose outcome is unknown.
+ *
+ * @returns `null` when there is nothing to say
+ *
+ * @example
+ * ```ts
+ * import { attentionText } from "./unresolved.ts";
+ *
+ * if (attentionText(6, { effects: [] }) !== "turn 6 is open") throw new Error("unreachable");
+ * ```
+ */
+export function attentionText(openTurn: number | null, { effects }: Pick<Unresolved, "effects">): string | null {
+  const parts: string[] = [];
+  if (openTurn !== null) parts.push(`turn ${openTurn} is open`);
+  if (effects.length > 0) parts.push(`${effects.length} outcome${effects.length === 1 ? "" : "s"} unknown`);
+  return parts.length === 0 ? null : parts.join(", ");
+}
+
 function withMarker(state: Unresolved, data: EventData["effect/dispatched"]): Unresolved {
   const { turn, step, callId, callSeq, effectKey, effect, retryOf } = data;
-  const isIt = (call: AwaitedCall) => call.callSeq === callSeq && call.callId === callId;
-  const call = state.awaited.find(isIt) ?? state.awaitedNested.find(isIt);
+  const isIt = (call: AwaitedCall) => call.callSeq === callSeq;
+  const index = state.awaited.findIndex(callId, isIt);
+  const inner = state.awaitedNested.findIndex(callId, isIt);
+  const call = index !== -1 ? state.awaited.at(index) : inner !== -1 ? state.awaitedNested.at(inner) : undefined;
   // A stray marker names no call to ask about. It makes the pending calls unknown, and their closers bring them in here.
   if (call === undefined || call.hasMarker) return state;
 
-  const marked = (calls: readonly AwaitedCall[]) =>
-    calls.map((each) => isIt(each) ? { ...each, hasMarker: true } : each);
-  const next = { ...state, awaited: marked(state.awaited), awaitedNested: marked(state.awaitedNested) };
+  const marked = { ...call, hasMarker: true };
+  const next = index !== -1
+    ? { ...state, awaited: state.awaited.withSpan(index, index, marked) }
+    : { ...state, awaitedNested: state.awaitedNested.withSpan(inner, inner, marked) };
   if (effect === "none") return next;
   const { name, arguments: text } = call;
   const key = { effectKey, effect, ...(retryOf === undefined ? {} : { retryOf }) };
@@ -112,9 +135,9 @@ function withMarker(state: Unresolved, data: EventData["effect/dispatched"]): Un
 
 function withResult(state: Unresolved, result: EventOf<"tool/result">): Unresolved {
   const index = answeredIndex(state.awaited, result);
-  const call = state.awaited[index];
-  if (call === undefined) return state;
-  const next = { ...state, awaited: state.awaited.toSpliced(index, 1) };
+  if (index === -1) return state;
+  const call = state.awaited.at(index)!;
+  const next = { ...state, awaited: state.awaited.withSpan(index, index) };
 
   const { turn, step, message, error } = result.data;
   if (error === undefined || !UNSETTLED_CODES.has(error.code)) {
@@ -131,11 +154,10 @@ function withResult(state: Unresolved, result: EventOf<"tool/result">): Unresolv
 }
 
 function withNestedResult(state: Unresolved, callId: string | null): Unresolved {
-  const index = state.awaitedNested.findIndex((call) => call.callId === callId);
-  const call = state.awaitedNested[index];
-  if (call === undefined) return state;
-  const effects = settled(state.effects, call.callSeq, false);
-  return { ...state, awaitedNested: state.awaitedNested.toSpliced(index, 1), effects };
+  const index = state.awaitedNested.findIndex(callId);
+  if (index === -1) return state;
+  const effects = settled(state.effects, state.awaitedNested.at(index)!.callSeq, false);
+  return { ...state, awaitedNested: state.awaitedNested.withSpan(index, index), effects };
 }
 
 function withVerdict(state: Unresolved, { callSeq, verdict }: EventData["effect/reconciled"]): Unresolved {
@@ -149,7 +171,11 @@ function withTurnOver(state: Unresolved): Unresolved {
   const effects = state.effects.every((effect) => effect.isClosed)
     ? state.effects
     : state.effects.map((effect) => ({ ...effect, isClosed: true }));
-  return { effects, awaited: [], awaitedNested: [] };
+  return { effects, awaited: noCalls(), awaitedNested: noCalls() };
+}
+
+function noCalls(): ChunkedList<AwaitedCall> {
+  return ChunkedList.from<AwaitedCall>([], ({ callId }) => callId);
 }
 
 /**

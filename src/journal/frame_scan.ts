@@ -5,8 +5,9 @@
  * @module
  */
 import { readRow } from "../event/mod.ts";
-import { type DelimitedFrame, FRAME_MAGIC, lastFrames, LineScanner } from "../frame/mod.ts";
+import { type DelimitedFrame, LineScanner } from "../frame/mod.ts";
 import { type ByteSource, readFrames } from "./byte_source.ts";
+import { frameBehind } from "./frame_behind.ts";
 import { type AdvanceOptions, LogScan, type ScanOptions } from "./scan.ts";
 
 /** Reads frames, and the rows in them. */
@@ -59,15 +60,21 @@ export class FrameScan extends LogScan {
     }
   }
 
-  /**
-   * A torn tail is the last thing in a file. Whole frames behind it were acknowledged: then a bit of the frame before them has
-   * changed its length, and cutting there would lose them.
-   */
+  /** Cutting a torn tail that is none would lose acknowledged events. */
   #checkTorn(tail: Uint8Array): void {
-    const { length } = FRAME_MAGIC;
-    const [behind] = lastFrames(tail.subarray(length), this.endBytes + length, this.options.codec);
-    if (behind === undefined) return;
-    const message = `a frame without an end, and a whole frame behind it at ${behind.offsetBytes}`;
+    const { codec, limits: { contentSizeBytesMax }, contentBudgetBytes = contentSizeBytesMax } = this.options;
+    // A header is followed by seq 0.
+    const nextSeq = this.seq ?? -1;
+    const behind = frameBehind(tail, { codec, nextSeq, contentSizeBytesMax, contentBudgetBytes });
+    if (behind === "none") return;
+    if (behind === "too much content" && contentBudgetBytes < contentSizeBytesMax) {
+      this.isCutShort = true;
+      return;
+    }
+    const found = typeof behind === "string"
+      ? "and more behind it that looks like frames than can be tried"
+      : `and a whole frame behind it at ${this.endBytes + behind.offset}`;
+    const message = `a frame without an end, ${found}`;
     this.stopAt({ code: "CORRUPT_FRAME", offsetBytes: this.endBytes, seq: this.seq, message });
   }
 

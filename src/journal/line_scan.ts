@@ -60,9 +60,20 @@ export class LineScan extends LogScan {
 
   /** A torn tail holds no end of a turn: the rows before it were acknowledged with it. And some rows are refused anywhere. */
   #acceptAfterIssue(text: string, offsetBytes: number, issue: Finding): boolean {
+    if (cannotMatter(text)) return true;
     const row = readRow(text);
     if (!(row instanceof RowFault)) return row.type === "turn/end" ? this.stopAt(issue) : true;
     if (row.kind !== "issue") return this.stopAt(rowFinding(row, offsetBytes, this.log.nextSeq));
     return row.isTurnEnd ? this.stopAt(issue) : true;
   }
+}
+
+/** The types of the rows that are not ignored behind an issue, as far as they have to be known here: `readRow` decides. */
+const NEVER_IGNORED = ["turn/end", "request/header", "system/message", "tool/code-dispatch"] as const;
+
+/** Whether a row is ignored behind an issue whatever it is, seen without decoding it: a tail can be a million of such lines. */
+function cannotMatter(text: string): boolean {
+  if (!text.trimStart().startsWith("{")) return true;
+  // JSON can spell a type with escapes.
+  return !text.includes("\\") && !NEVER_IGNORED.some((type) => text.includes(type));
 }

@@ -13,7 +13,7 @@ import {
   type SessionHeader,
   shapeProblem,
 } from "../event/mod.ts";
-import { type Brackets, bracketsFold } from "../fold/mod.ts";
+import { attentionText, type Brackets, bracketsFold, type Unresolved, unresolvedFold } from "../fold/mod.ts";
 import { lastFrames, LineScanner, walkFrame } from "../frame/mod.ts";
 import type { SessionRow } from "../store/session_store.ts";
 import { bytesSource } from "./byte_source.ts";
@@ -23,6 +23,7 @@ import { LIST_BYTES_MAX, LIST_CONTENT_BYTES_MAX } from "./limits.ts";
 import { type LogPlace, misplaced, versionText } from "./locate.ts";
 import { startScan } from "./start_scan.ts";
 import { readTail } from "./tail.ts";
+import { hasTornCopies } from "./torn_tail.ts";
 
 /** How much of a large log's beginning is read, in bytes; the rest of LIST_BYTES_MAX goes to its end. */
 const HEAD_BYTES_MAX = 16 * 1024;
@@ -38,10 +39,10 @@ export async function rowOf(context: JournalContext, place: LogPlace): Promise<S
   const { storage } = context;
   let sizeBytes = 0;
   let content: Content;
-  let live = false;
+  let lock: LockLook = { live: false, problem: null };
   try {
     sizeBytes = (await storage.stat(place.log))?.sizeBytes ?? 0;
-    live = await storage.isLocked(place.lock);
+    lock = await lookAtLock(context, place);
     content = await contentOf(context, place, sizeBytes);
   } catch (error) {
     if (hasCode(error, "NOT_FOUND")) return null;
@@ -49,7 +50,24 @@ export async function rowOf(context: JournalContext, place: LogPlace): Promise<S
     content = { header: null, state: "damaged", reason: foundIn(error), lastEventTime: null };
   }
   const { id, log, version, encoding } = place;
-  return { id, name: log, ...content, sizeBytes, version, encoding, live };
+  const reason = lock.problem === null ? content.reason : [content.reason, lock.problem].filter(Boolean).join("; ");
+  return { id, name: log, ...content, reason, sizeBytes, version, encoding, live: lock.live };
+}
+
+/** Whether a session is held, or why nobody can tell. */
+interface LockLook {
+  readonly live: boolean;
+  readonly problem: string | null;
+}
+
+/** What stands in the place of a lock says nothing about the log beside it, which stays as readable as it was. */
+async function lookAtLock({ storage }: JournalContext, { lock }: LogPlace): Promise<LockLook> {
+  try {
+    return { live: await storage.isLocked(lock), problem: null };
+  } catch (error) {
+    if (!hasCode(error, "STORAGE_LOST")) throw error;
+    return { live: false, problem: `whether it is in use is not known, and it cannot be written: ${foundIn(error)}` };
+  }
 }
 
 /** A row for something that stands where a session should, and is none. */
@@ -82,18 +100,23 @@ async function wholeContent(context: JournalContext, place: LogPlace, sizeBytes:
   const { header } = scan;
   const tail = await readTail(context, place, scan, LIST_BYTES_MAX - bytes.length);
   for (const event of tail.salvage?.events ?? []) seen.add(event);
-  const { lastEventTime } = seen;
 
   const finding = scan.finding ?? tail.salvage?.objection ?? null;
-  if (finding !== null) return { header, lastEventTime, ...judged(finding) };
-  if (seen.turn !== null) return { header, lastEventTime, state: "open", reason: `turn ${seen.turn} is open` };
   if (scan.isCutShort || tail.isCutShort) {
-    const reason = scan.isCutShort
+    // What was seen is not the end of the log: nothing about its end may be told from it.
+    const ends = scan.isCutShort
+      ? await endOf(context, place, bytes.subarray(scan.endBytes), scan.endBytes)
+      : UNKNOWN_END;
+    if (finding !== null) return { header, lastEventTime: ends.lastEventTime, ...judged(finding) };
+    const what = scan.isCutShort
       ? "it holds a frame that is too large for a listing"
       : "copies of its torn tail are too large";
-    return { header, lastEventTime, state: "unchecked", reason };
+    return contentOfEnd(header, ends, what);
   }
-  return { header, lastEventTime, state: "ok", reason: null };
+  const { lastEventTime } = seen;
+  if (finding !== null) return { header, lastEventTime, ...judged(finding) };
+  const attention = attentionText(seen.turn, seen.unresolved);
+  return { header, lastEventTime, state: seen.turn === null ? "ok" : "open", reason: attention };
 }
 
 /** Reads the header and the last records of a log. */
@@ -105,9 +128,35 @@ async function endsContent(context: JournalContext, place: LogPlace, sizeBytes: 
 
   const startBytes = sizeBytes - (LIST_BYTES_MAX - HEAD_BYTES_MAX);
   const tail = await storage.read(place.log, { startBytes, endBytes: sizeBytes });
+  const end = await endOf(context, place, tail, startBytes);
+  return contentOfEnd(header, end, `not wholly read: it has more than ${LIST_BYTES_MAX} bytes`);
+}
+
+/** What the last records of a log say, as far as they are certain; all `null` when they say nothing. */
+interface LogEnd {
+  readonly lastEventTime: number | null;
+  /** The turn they leave open. */
+  readonly turn: number | null;
+  /** What is wrong with one of them. */
+  readonly problem: string | null;
+}
+
+const UNKNOWN_END: LogEnd = { lastEventTime: null, turn: null, problem: null };
+
+/** Looks at the last whole records in the last bytes of a log. */
+async function endOf(
+  context: JournalContext,
+  place: LogPlace,
+  tail: Uint8Array<ArrayBuffer>,
+  startBytes: number,
+): Promise<LogEnd> {
+  const endBytes = startBytes + tail.length;
+  // Where a writer died between the cut of a torn tail and the append of what it yielded, a copy holds the last records.
+  if (place.encoding === "zstd" && await hasTornCopies({ ...context, ...place }, endBytes)) return UNKNOWN_END;
+  const { lines, isWhole } = lastLines(tail, startBytes, context, place);
   const seen = new SeenTail();
-  for (const line of lastLines(tail, startBytes, context, place)) {
-    const row = readRow(line);
+  for (const line of lines) {
+    const row = readRow(line, seen.nextSeq);
     const problem = row instanceof RowFault ? row.problem : shapeProblem(row);
     if (problem === null) {
       seen.add(row as SessionEvent);
@@ -115,14 +164,18 @@ async function endsContent(context: JournalContext, place: LogPlace, sizeBytes: 
     }
     // What does not decode at the end of a raw log may be a torn tail.
     if (place.encoding === "none" && row instanceof RowFault && row.kind === "issue") break;
-    return { header, lastEventTime: seen.lastEventTime, state: "damaged", reason: `a row near its end: ${problem}` };
+    return { lastEventTime: seen.lastEventTime, turn: null, problem };
   }
   const { lastEventTime, turn } = seen;
-  if (turn !== null) return { header, lastEventTime, state: "open", reason: `turn ${turn} is open` };
-  return {
-    ...{ header, lastEventTime, state: "unchecked" },
-    reason: `not wholly read: it has more than ${LIST_BYTES_MAX} bytes`,
-  };
+  return isWhole ? { lastEventTime, turn, problem: null } : UNKNOWN_END;
+}
+
+/** The content of a log of which only the end is known. */
+function contentOfEnd(header: SessionHeader | null, { lastEventTime, turn, problem }: LogEnd, what: string): Content {
+  const known = { header, lastEventTime };
+  if (problem !== null) return { ...known, state: "damaged", reason: `a row near its end: ${problem}` };
+  if (turn !== null) return { ...known, state: "open", reason: `turn ${turn} is open` };
+  return { ...known, state: "unchecked", reason: what };
 }
 
 /** The header at the beginning of a large log, or what is wrong there; `null` when it does not fit into what was read. */
@@ -149,27 +202,31 @@ function headerIn(
   }
 }
 
-/** The last whole lines of a large log, as far as they are certain. */
-function* lastLines(
+/** The last lines of a log, as far as they are certain, and whether the last of them ends where the log ends. */
+function lastLines(
   tail: Uint8Array<ArrayBuffer>,
   startBytes: number,
   { codec }: JournalContext,
   { encoding }: LogPlace,
-): Generator<string, void, undefined> {
+): { readonly lines: readonly string[]; readonly isWhole: boolean } {
   const pieces = encoding === "zstd"
     ? lastFrames(tail, startBytes, codec).map(({ content }) => content)
     : [tail.subarray(tail.indexOf(0x0a) + 1)];
-  const lines = new LineScanner();
-  for (const piece of pieces) for (const { text } of lines.feed(piece)) yield text;
+  const scanner = new LineScanner();
+  const lines = pieces.flatMap((piece) => [...scanner.feed(piece)].map(({ text }) => text));
+  // Without frames, what follows the last line is the beginning of a record and no record yet.
+  return { lines, isWhole: encoding === "none" || scanner.restBytes === 0 };
 }
 
 /** What a listing wants to know of all events of a log. */
 class Seen {
   lastEventTime: number | null = null;
+  unresolved: Unresolved = unresolvedFold.initial();
   #brackets: Brackets = bracketsFold.initial();
 
   add(event: SessionEvent): void {
     this.lastEventTime = event.time;
+    this.unresolved = unresolvedFold.apply(this.unresolved, event);
     this.#brackets = bracketsFold.apply(this.#brackets, event);
   }
 
@@ -187,8 +244,11 @@ const INSIDE_TURN: ReadonlySet<string> = new Set([
 class SeenTail {
   lastEventTime: number | null = null;
   turn: number | null = null;
+  /** The seq that must come next; `undefined` before the first event. */
+  nextSeq: number | undefined;
 
   add(event: SessionEvent): void {
+    this.nextSeq = event.seq + 1;
     this.lastEventTime = event.time;
     if (event.type === "turn/end") this.turn = null;
     else if (INSIDE_TURN.has(event.type)) this.turn = (event.data as { readonly turn: number }).turn;

@@ -7,6 +7,8 @@
 import type { ZstdCodec } from "../frame/mod.ts";
 import type { StoragePort } from "../storage/storage_port.ts";
 import type { TornTail } from "../store/session_store.ts";
+import type { Finding } from "./finding.ts";
+import { frameBehind } from "./frame_behind.ts";
 import type { JournalLimits } from "./limits.ts";
 import { type Salvage, salvageBest } from "./salvage.ts";
 import type { LogScan } from "./scan.ts";
@@ -53,8 +55,23 @@ export async function readTail(
       ...{ log, header, codec, contentSizeBytesMax },
       offsetBytes: endBytes,
     });
+    const isDamage = tails?.some((tail) =>
+      frameBehind(tail, {
+        ...{ codec, nextSeq: log.nextSeq, contentSizeBytesMax },
+        contentBudgetBytes: contentSizeBytesMax,
+      }) !== "none"
+    );
+    if (isDamage === true) {
+      salvage = { ...(salvage ?? { events: [], rows: new Uint8Array(0), log }), objection: cutOff(scan) };
+    }
   }
   const salvagedEvents = salvage?.events.length ?? 0;
   if (tailBytes === 0 && salvagedEvents === 0) return { torn: null, salvage, isCutShort };
   return { torn: { offsetBytes: endBytes, bytes: tailBytes, salvagedEvents }, salvage, isCutShort };
+}
+
+/** What was taken for a torn tail and cut off was damage, and nothing was written since: going on here would bury it. */
+function cutOff({ endBytes, log: { nextSeq } }: LogScan): Finding {
+  const message = "a copy of what was cut off here holds whole frames of later events";
+  return { code: "CORRUPT_FRAME", offsetBytes: endBytes, seq: nextSeq, message };
 }

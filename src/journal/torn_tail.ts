@@ -49,6 +49,14 @@ export async function readTornCopies(
   return tails;
 }
 
+/** Whether there are copies of tails that were once cut off at `offsetBytes`. Reads names only. */
+export async function hasTornCopies(
+  copies: Pick<TornCopies, "storage" | "folder" | "log">,
+  offsetBytes: number,
+): Promise<boolean> {
+  return copyNames(copies, await copies.storage.list(copies.folder), offsetBytes).length > 0;
+}
+
 /**
  * Publishes a copy of the bytes from `offsetBytes` on, durable when it resolves. The log still holds them.
  *
@@ -102,7 +110,11 @@ export async function pruneTornCopies(
 }
 
 /** The names of the copies that belong to one offset, in a fixed order. */
-function copyNames({ log }: TornCopies, entries: readonly StorageEntry[], offsetBytes: number): string[] {
+function copyNames(
+  { log }: Pick<TornCopies, "log">,
+  entries: readonly StorageEntry[],
+  offsetBytes: number,
+): string[] {
   return entries
     .filter((entry) => entry.kind === "file" && tornCopyOf(log, entry.name)?.offsetBytes === offsetBytes)
     .map((entry) => entry.name);

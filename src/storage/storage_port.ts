@@ -1,8 +1,12 @@
 /**
  * The storage port: named bytes, sync, publish, lock. Nothing here knows what an event or a frame is.
  *
- * Names are relative, `/`-separated, without empty, `.` or `..` parts; anything else is a `RangeError`. Whatever writes
- * needs the held lock; readers create nothing, not even the root.
+ * Names are relative, `/`-separated, without empty, `.` or `..` parts, backslashes, NUL or lone surrogates; anything else is a
+ * `RangeError` (`names.ts` checks them). Whatever writes needs the held lock; readers create nothing, not even the root.
+ *
+ * A lock covers its own folder and what lies below: a name elsewhere is a `RangeError`, a released lock `LOCK_LOST`. What was
+ * closed, discarded or published is spent: `SESSION_CLOSED`. A name below a file is `STORAGE_LOST`. Nothing that is published
+ * is empty or starts with a zero byte (a `RangeError`): a medium may claim a name by its first byte.
  *
  * @module
  */
@@ -139,7 +143,7 @@ export interface StorageFile extends AsyncDisposable {
    * @throws {SyncFailedError}
    */
   sync(): Promise<void>;
-  /** Cuts the file to `sizeBytes` (at most its length). Not durable before `sync()`. */
+  /** Cuts the file to `sizeBytes`; a size above its length is a `RangeError`. Not durable before `sync()`. */
   truncate(sizeBytes: number): Promise<void>;
   close(): Promise<void>;
 }

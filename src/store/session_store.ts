@@ -58,7 +58,7 @@ export interface SessionRow {
    * `unchecked`: not wholly read and no reason to doubt it.
    */
   readonly state: "ok" | "open" | "damaged" | "unsupported" | "unchecked";
-  /** Why the state is not `ok`, for a person. */
+  /** Why the state is not `ok`, or what a person should know although it is: effects whose outcome is unknown. */
   readonly reason: string | null;
   readonly sizeBytes: number;
   readonly version: number | null;

@@ -2,7 +2,8 @@
  * One HTTP request.
  *
  * What the model never sees: the value of a secret. It writes `$secret:NAME` into a header, the log holds that text, a person
- * is told the name and the host, and only the request itself carries the value. Where an answer repeats it, it is taken out.
+ * is told the name and the host, and only the request itself carries the value. Where an answer repeats it, it is taken out, as
+ * far as `withoutSecrets` promises.
  *
  * @module
  */
@@ -19,6 +20,8 @@ import {
   ToolError,
 } from "../tool/mod.ts";
 import { describeAnswer } from "./http_answer.ts";
+import { neverSent } from "./never_sent.ts";
+import { withoutSecrets } from "./secrets.ts";
 
 /** How many redirects a GET or HEAD follows. */
 export const REDIRECTS_MAX = 5;
@@ -95,12 +98,18 @@ function readRequest(args: JsonValue): HttpRequest {
   if (!METHODS.includes(method)) throw invalid(`method must be one of ${METHODS.join(", ")}`);
   if (!URL.canParse(given.url)) throw invalid("url is not a URL");
   const url = new URL(given.url);
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw invalid("url must begin with http: or https:");
-  if (url.username !== "" || url.password !== "") throw invalid("url must not hold a user or a password");
+  const problem = urlProblem(url);
+  if (problem !== null) throw invalid(`url ${problem}`);
   if (given.body !== undefined && isSafe(method)) throw invalid(`a ${method} request has no body`);
   const headers = Object.entries(given.headers ?? {}).map(([name, value]) => headerOf(name, value));
   const secrets = headers.flatMap(([, value]) => [...value.matchAll(SECRET)].map((match) => match[1]!));
   return { method, url, headers, body: given.body, secrets: [...new Set(secrets)] };
+}
+
+/** What no request goes to, be it asked for or redirected; `null` when there is nothing. */
+function urlProblem({ protocol, username, password }: URL): string | null {
+  if (protocol !== "http:" && protocol !== "https:") return "must begin with http: or https:";
+  return username === "" && password === "" ? null : "must not hold a user or a password";
 }
 
 function headerOf(name: string, value: JsonValue | undefined): readonly [string, string] {
@@ -152,7 +161,7 @@ function secretValues(request: HttpRequest, options: HttpRequestOptions): Map<st
   const values = new Map<string, string>();
   for (const name of request.secrets) {
     const value = options.secret?.(name);
-    if (value === undefined || value === "") throw invalid(`there is no secret named ${name}`);
+    if (value === undefined || value.trim() === "") throw invalid(`there is no secret named ${name}`);
     values.set(name, value);
   }
   return values;
@@ -193,8 +202,7 @@ async function send(
       return response;
     }
     const next = new URL(location, url);
-    const isHttp = next.protocol === "http:" || next.protocol === "https:";
-    if (!isHttp || (next.origin !== url.origin && request.headers.length > 0)) return response;
+    if (urlProblem(next) !== null || (next.origin !== url.origin && request.headers.length > 0)) return response;
     await response.body?.cancel();
     url = next;
   }
@@ -220,23 +228,8 @@ function withoutAnswer(
     return isEffectful ? outcomeUnknown(`the request was cancelled while it was under way. ${unknown}`) : call.reason;
   }
   const found = withoutSecrets(messageOf(error), secrets);
-  if (!isEffectful || neverConnected(error)) return new Error(`Cannot reach ${request.url.origin}: ${found}`);
+  if (!isEffectful || neverSent(error)) return new Error(`Cannot reach ${request.url.origin}: ${found}`);
   return outcomeUnknown(`the request was sent, but no answer came (${found}). ${unknown}`);
-}
-
-/** Only what certainly failed before the first byte left: a refused connection, an unknown host. */
-function neverConnected(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  const code = typeof cause === "object" && cause !== null ? (cause as { code?: unknown }).code : undefined;
-  if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EAI_AGAIN") return true;
-  // Deno names the stage that failed: "client error (Connect): …".
-  return cause instanceof Error && cause.message.includes("client error (Connect)");
-}
-
-function withoutSecrets(text: string, secrets: ReadonlyMap<string, string>): string {
-  let clean = text;
-  for (const [name, value] of secrets) clean = clean.replaceAll(value, `$secret:${name}`);
-  return clean;
 }
 
 function checkedOrigin(text: string): string {

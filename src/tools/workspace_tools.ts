@@ -4,6 +4,7 @@
  * @module
  */
 import * as nodeFs from "node:fs";
+import { dirname } from "node:path";
 import { defineTool, INVALID_ARGS, readArguments, type Tool, type ToolCall, ToolError } from "../tool/mod.ts";
 import { isCode, WorkspaceFence, type WorkspaceFs, type WorkspaceOptions } from "./workspace_fence.ts";
 
@@ -145,8 +146,9 @@ function writeFile(fence: WorkspaceFence, fs: WorkspaceFs, path: string, content
       if (old !== undefined && !old.isFile()) {
         throw new ToolError(INVALID_ARGS, `Cannot write "${path}": it is no file`);
       }
-      // Named by the effect key: a repetition of this call finds and replaces what a crash left.
-      const temporary = `${name}.${call.effectKey.slice(0, 12)}.tmp`;
+      // Named by the effect key: a repetition of this call finds and replaces what a crash left. Not by the file: its name may
+      // be as long as a name can be.
+      const temporary = `${dirname(name)}/.holdfast-${call.effectKey.slice(0, 12)}.tmp`;
       try {
         writeNew(fs, temporary, bytes, old?.mode);
         fs.renameSync(temporary, name);
@@ -182,7 +184,7 @@ function removeIfThere(fs: WorkspaceFs, path: string): void {
 
 /** The new name is only durable with its folder. */
 function syncFolderOf(fs: WorkspaceFs, name: string): void {
-  const descriptor = fs.openSync(`${name.slice(0, name.lastIndexOf("/"))}/`, fs.constants.O_RDONLY);
+  const descriptor = fs.openSync(`${dirname(name)}/`, fs.constants.O_RDONLY);
   try {
     fs.fsyncSync(descriptor);
   } finally {

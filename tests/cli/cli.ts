@@ -31,6 +31,8 @@ export interface Surroundings {
   readonly clock?: Clock;
   /** Given the function that interrupts the command. */
   readonly onListening?: (interrupt: () => void) => void;
+  /** Given the function that closes the terminal of the command. */
+  readonly onHangupListening?: (hangUp: () => void) => void;
   /** Told that the command ended the process. */
   readonly onExit?: (code: number) => void;
   /** Told each piece of standard output as it comes. */
@@ -41,7 +43,8 @@ const standingClock: Clock = { now: () => Date.now(), schedule: () => () => {} }
 
 /** Runs a command line in this process. */
 export async function holdfast(args: readonly string[], surroundings: Surroundings): Promise<Ran> {
-  const { cwd, env = {}, input = "", terminal, clock = standingClock, onListening, onExit, onOutput } = surroundings;
+  const { cwd, env = {}, input = "", terminal, clock = standingClock } = surroundings;
+  const { onListening, onHangupListening, onExit, onOutput } = surroundings;
   let stdout = "";
   let stderr = "";
   const decoder = new TextDecoder();
@@ -64,6 +67,10 @@ export async function holdfast(args: readonly string[], surroundings: Surroundin
     readInput: () => Promise.resolve(input),
     onInterrupt(handler) {
       onListening?.(handler);
+      return () => {};
+    },
+    onHangup(handler) {
+      onHangupListening?.(handler);
       return () => {};
     },
     exit: (code) => onExit?.(code),

@@ -1,4 +1,4 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { openFileStore } from "../../src/entry/file.ts";
 import { LogBuilder } from "../fold/log_builder.ts";
 import { repositoryDir } from "../support/paths.ts";
@@ -92,10 +92,10 @@ Deno.test("tail follows what another process appends, and ends at SIGINT", async
   assertEquals(shown.trimEnd().split("\n").length, 3);
 });
 
-Deno.test("SIGINT and SIGTERM cancel a run that has no terminal, and leave a whole log", async () => {
+Deno.test("SIGINT, SIGTERM and SIGHUP cancel a run that has no terminal, and leave a whole log", async () => {
   await using folder = new TempFolder();
   Deno.writeTextFileSync(`${folder.path}/hang.json`, JSON.stringify([[{ text: "so" }, { hang: true }]]));
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  for (const [signal, wanted] of [["SIGINT", 1], ["SIGTERM", 1], ["SIGHUP", 129]] as const) {
     const root = `${folder.path}/${signal}`;
     const child = spawnHoldfast(["run", "go", "--model", "scripted:hang.json", "--root", root], { cwd: folder.path });
     const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
@@ -104,11 +104,41 @@ Deno.test("SIGINT and SIGTERM cancel a run that has no terminal, and leave a who
     const { code } = await child.status;
     await reader.cancel();
     const stderr = await new Response(child.stderr).text();
-    assertEquals(code, 1, stderr);
+    assertEquals(code, wanted, stderr);
     assertStringIncludes(stderr, "The turn ended: aborted");
     const { stdout } = await holdfastProcess(["ls", "--root", root, "--json"], { cwd: folder.path });
     assertEquals(JSON.parse(stdout).map(({ state }: { state: string }) => state), ["ok"]);
   }
+});
+
+Deno.test("a run that was started to outlive its terminal (nohup) is not ended by SIGHUP", async () => {
+  if (Deno.build.os !== "linux") return console.log("1 case not run: which signals are ignored is known on Linux only");
+  await using folder = new TempFolder();
+  Deno.writeTextFileSync(`${folder.path}/hang.json`, JSON.stringify([[{ text: "so" }, { hang: true }]]));
+  const script = `trap '' HUP; exec "$@" run go --model scripted:hang.json`;
+  const child = new Deno.Command("sh", {
+    args: ["-c", script, "sh", ...COMMAND],
+    ...{ cwd: folder.path, env: { NO_COLOR: "1" }, stdin: "null", stdout: "piped", stderr: "piped" },
+  }).spawn();
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  assertEquals((await reader.read()).value, "so");
+  child.kill("SIGHUP");
+  child.kill("SIGTERM");
+  const { code } = await child.status;
+  await reader.cancel();
+  assertStringIncludes(await new Response(child.stderr).text(), "The turn ended: aborted");
+  assertEquals(code, 1);
+});
+
+Deno.test("--version names the version of deno.json and what runs it", async () => {
+  await using folder = new TempFolder();
+  const { version } = JSON.parse(Deno.readTextFileSync(`${repositoryDir}/deno.json`));
+  const plain = await holdfastProcess(["--version"], { cwd: folder.path });
+  assertEquals([plain.code, plain.stderr], [0, ""]);
+  assertMatch(plain.stdout, new RegExp(`^holdfast ${version} \\(deno ${Deno.version.deno}, \\w+ \\w+\\)\n$`));
+  const json = await holdfastProcess(["--version", "--json"], { cwd: folder.path });
+  const { version: told, runtime } = JSON.parse(json.stdout);
+  assertEquals([told, runtime], [version, `deno ${Deno.version.deno}`]);
 });
 
 Deno.test("a run that waits over a second says so", async () => {
@@ -153,6 +183,9 @@ Deno.test("start makes the workspace and starts the demo agent in it; a mistake 
   assertEquals(folder.snapshot(), {});
   const { code, stderr } = await start("list", "the", "files");
   assertEquals(code, 0, stderr);
+  assertStringIncludes(stderr, `Made the folder ${folder.path}/workspace: the agent's files go there\n`);
+  const second = await start("list", "the", "files");
+  assertEquals([second.code, second.stderr.includes("Made")], [0, false], second.stderr);
   assertStringIncludes(stderr, `model demo:demo, workspace ${folder.path}/workspace`);
   assertEquals((await start("hello", "--continue")).code, 0);
 });

@@ -28,6 +28,7 @@ export class Pty implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
   readonly #keyboard: WritableStreamDefaultWriter<Uint8Array>;
   readonly #reading: Promise<void>;
+  readonly #codeFile: string;
   #onNews: () => void = () => {};
   /** How much of the screen was waited for. */
   #seen = 0;
@@ -38,13 +39,23 @@ export class Pty implements AsyncDisposable {
    * Starts the command, whose process id is written to the file `pid` in `cwd`.
    *
    * @param options.isFollowed when it has ended, the screen shows the terminal's settings
+   * @param options.isSurvived somebody outlives the terminal to note the exit code, for `hangUp()`
    */
   constructor(
     args: readonly string[],
-    options: { readonly cwd: string; readonly env?: Record<string, string>; readonly isFollowed?: boolean },
+    options: {
+      readonly cwd: string;
+      readonly env?: Record<string, string>;
+      readonly isFollowed?: boolean;
+      readonly isSurvived?: boolean;
+    },
   ) {
     const words = [...COMMAND, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
-    const command = options.isFollowed === true
+    this.#codeFile = `${options.cwd}/code`;
+    // A signal that is handled, not ignored, is as usual again in the child.
+    const command = options.isSurvived === true
+      ? `trap : HUP; ${words.join(" ")}; echo $? > code.tmp; mv code.tmp code`
+      : options.isFollowed === true
       ? `${words.join(" ")}; code=$?; stty -a; exit $code`
       : `echo $$ > pid; exec ${words.join(" ")}`;
     this.#child = new Deno.Command("script", {
@@ -87,6 +98,22 @@ export class Pty implements AsyncDisposable {
     const { code } = await this.#child.status;
     await this.#reading;
     return code;
+  }
+
+  /** Closes the terminal under the command, waits for the end of that, and returns its exit code. */
+  async hangUp(): Promise<number> {
+    const watcher = Deno.watchFs(this.#codeFile.slice(0, this.#codeFile.lastIndexOf("/")), { recursive: false });
+    const deadline = setTimeout(() => watcher.close(), PATIENCE_MS);
+    try {
+      this.#child.kill("SIGKILL");
+      for await (const { paths } of watcher) if (paths.includes(this.#codeFile)) break;
+      return Number(await Deno.readTextFile(this.#codeFile));
+    } finally {
+      clearTimeout(deadline);
+      await this.#child.status;
+      await this.#reading;
+      await this.#keyboard.abort().catch(() => {});
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

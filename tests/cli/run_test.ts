@@ -44,6 +44,16 @@ Deno.test("run takes the prompt from a pipe", async () => {
   assertStringIncludes(JSON.stringify(user.data), '"list the files"');
 });
 
+Deno.test("run - takes the prompt from standard input, and needs one there", async () => {
+  await using folder = new TempFolder();
+  assertEquals((await holdfast(["run", "-"], { cwd: folder.path, input: "list the files\n" })).code, 0);
+  const [id] = await idsIn(folder);
+  const user = (await eventsOf(folder, id!)).find(({ type }) => type === "user/message")!;
+  assertStringIncludes(JSON.stringify(user.data), '"list the files"');
+  const words = await holdfast(["run", "-", "hello"], { cwd: folder.path, input: "list the files" });
+  assertEquals([words.code, words.stdout.includes("list_files")], [0, false]);
+});
+
 Deno.test("run --json prints one document when everything is durable, and nothing else", async () => {
   await using folder = new TempFolder();
   const script = scriptIn(folder, [
@@ -60,7 +70,7 @@ Deno.test("run --json prints one document when everything is durable, and nothin
   assertEquals([json.unresolved, json.resumed], [[], null]);
   assertEquals([json.id], await idsIn(folder));
 
-  const second = await document(["run", "again", "--session", json.id], { cwd: folder.path });
+  const second = await document(["run", "again", "--session", json.id, "--model", "demo"], { cwd: folder.path });
   assertEquals([second.json.turn, second.json.id], [2, json.id]);
   assertEquals(second.json.resumed, { open: null, closers: 0, salvagedEvents: 0 });
 });
@@ -91,7 +101,7 @@ Deno.test("run --approve refuse refuses without asking, also in a terminal, and 
 
 Deno.test("run asks in the terminal with the arguments of the log; only a yes allows", async () => {
   for (
-    const [answer, isAllowed] of [["y", true], ["YES ", true], ["", false], ["n", false], ["yess", false]] as const
+    const [answer, isAllowed] of [["y", true], ["YES ", true], ["", false], ["n", false], ["No", false]] as const
   ) {
     await using folder = new TempFolder();
     const terminal = new FakeTerminal(answer);
@@ -102,9 +112,51 @@ Deno.test("run asks in the terminal with the arguments of the log; only a yes al
     assertStringIncludes(stdout, '  arguments: {"path":"a.txt","content":"hi"}\n');
     assertEquals(Object.keys(folder.snapshot()).includes("a.txt"), isAllowed, JSON.stringify(answer));
   }
+});
+
+Deno.test("an answer that is neither yes nor no is asked about again, three times in all; no answer is no no", async () => {
+  const cases: [answers: string[], times: number, outcome: string][] = [
+    [["yess", "y"], 2, "allowed-once"],
+    [["maybe", "ye s", ""], 3, "rejected"],
+    [["what?", "?", "!", "y"], 3, "rejected"],
+    [["what?"], 2, "cancelled"],
+    [[], 1, "cancelled"], // Ctrl-D
+  ];
+  for (const [answers, times, outcome] of cases) {
+    await using folder = new TempFolder();
+    const terminal = new FakeTerminal(...answers);
+    await holdfast(["run", "write hi to a.txt"], { cwd: folder.path, terminal });
+    const [id] = await idsIn(folder);
+    const decided = (await eventsOf(folder, id!)).find(({ type }) => type === "approval/decided")!;
+    assertEquals(
+      [terminal.asked.length, (decided.data as { outcome: string }).outcome],
+      [times, outcome],
+      answers.join(),
+    );
+    assert(terminal.asked.slice(1).every((question) => question.includes("Please type y or n")));
+    assertEquals(Object.keys(folder.snapshot()).includes("a.txt"), outcome === "allowed-once");
+  }
+});
+
+Deno.test("a terminal that is closed ends a conversation after its turn, which is aborted: exit code 129", async () => {
   await using folder = new TempFolder();
-  await holdfast(["run", "write hi to a.txt"], { cwd: folder.path, terminal: new FakeTerminal() }); // Ctrl-D
-  assertEquals(Object.keys(folder.snapshot()).includes("a.txt"), false);
+  const script = scriptIn(folder, [[{ text: "so" }, { hang: true }]]);
+  let hangUp = () => {};
+  const terminal = new FakeTerminal("go", "again");
+  const { code } = await holdfast(["run", "--model", script], {
+    cwd: folder.path,
+    terminal,
+    onHangupListening: (given) => hangUp = given,
+    onOutput: (text) => {
+      if (text !== "so") return;
+      hangUp();
+      hangUp();
+    },
+  });
+  assertEquals([code, terminal.asked, terminal.isClosed], [129, ["> ", "> "], true]);
+  const [id] = await idsIn(folder);
+  const ends = (await eventsOf(folder, id!)).filter(({ type }) => type === "turn/end");
+  assertEquals(ends.map(({ data }) => (data as { reason: { kind: string } }).reason.kind), ["aborted"]);
 });
 
 Deno.test("run shows arguments so that nothing in them looks like a line of ours, and says when they are cut", async () => {
@@ -157,6 +209,18 @@ Deno.test("Ctrl-C cancels the turn and the conversation goes on; a second one en
   assertEquals([exits, terminal.isClosed], [[130], true]);
 });
 
+Deno.test("run does not go on with another model because --model was forgotten", async () => {
+  await using folder = new TempFolder();
+  const script = scriptIn(folder, [[{ text: "one" }]]);
+  await document(["run", "hi", "--model", script], { cwd: folder.path });
+  const [id] = await idsIn(folder);
+  const before = await eventsOf(folder, id!);
+  const { code, stderr } = await holdfast(["run", "hi", "--continue"], { cwd: folder.path });
+  assertEquals(code, 2);
+  assertStringIncludes(stderr, "it was run with scripted:scripted; give --model");
+  assertEquals(await eventsOf(folder, id!), before);
+});
+
 Deno.test("run --session and --continue go on with a session in its own folder", async () => {
   await using folder = new TempFolder();
   Deno.mkdirSync(`${folder.path}/work`);
@@ -197,7 +261,9 @@ Deno.test("run --create-workspace makes the folder, and only then", async () => 
   const terminal = new FakeTerminal("y", "y");
   assertEquals((await holdfast(args, { cwd: folder.path, terminal })).code, 2);
   assertEquals(folder.snapshot(), {});
-  assertEquals((await holdfast([...args, "--create-workspace"], { cwd: folder.path, terminal })).code, 0);
+  const made = await holdfast([...args, "--create-workspace"], { cwd: folder.path, terminal });
+  assertEquals(made.code, 0);
+  assertStringIncludes(made.stderr, `Made the folder ${folder.path}/new/one: `);
   assertEquals(Deno.readTextFileSync(`${folder.path}/new/one/a.txt`), "hi");
 });
 
@@ -241,7 +307,7 @@ Deno.test("a cancelled request leaves an unknown outcome, and run prints the com
   assertStringIncludes(stderr, "effect key ");
   const settle = await holdfast(["resolve", id!, callSeq!, "--happened", "--root", root], { cwd: folder.path });
   assertEquals(settle.code, 0, settle.stderr);
-  const next = await holdfast(["run", "hi", "--session", id!, "--root", root], { cwd: folder.path });
+  const next = await holdfast(["run", "hi", "--session", id!, "--model", "demo", "--root", root], { cwd: folder.path });
   assertEquals([next.code, next.stderr.includes("unknown")], [0, false]);
 });
 

@@ -49,7 +49,7 @@ Deno.test("in a terminal: a question is answered no by default, yes by y, and by
   assertEquals((await onlyVerdict(folder)).open, null);
 });
 
-Deno.test("in a terminal: Ctrl-D at a question means no and ends the conversation", async () => {
+Deno.test("in a terminal: Ctrl-D at a question cancels it and ends the conversation", async () => {
   if (!hasScript(1)) return;
   await using folder = new TempFolder();
   await using pty = new Pty(["run"], { cwd: folder.path });
@@ -57,7 +57,7 @@ Deno.test("in a terminal: Ctrl-D at a question means no and ends the conversatio
   await pty.type("write hi to a.txt\r");
   await pty.shows(QUESTION);
   await pty.type("\u0004");
-  await pty.shows("the user said no");
+  await pty.shows("the question was cancelled");
   assertEquals([await pty.ended(), exists(folder, "a.txt")], [0, false]);
 });
 
@@ -91,6 +91,40 @@ Deno.test("in a terminal: Ctrl-C cancels a question and a running request, two a
   assertEquals(exists(folder, "a.txt"), false);
   const { json: [row] } = await document(["ls"], { cwd: folder.path });
   assertEquals([row.state, row.live], ["open", false]);
+});
+
+Deno.test("in a terminal: closing it cancels the turn or the question, closes the log and exits with 129", async () => {
+  if (!hasScript(3)) return;
+  await using server = new Server();
+  const env = { NO_PROXY: "127.0.0.1" };
+  const until: [string, (pty: Pty) => Promise<void>][] = [
+    ["aborted", async (pty) => {
+      await pty.type("write hi to a.txt\r");
+      await pty.shows(QUESTION);
+    }],
+    ["aborted", async (pty) => {
+      await pty.type(`post 10 to ${server.url}/hang\r`);
+      await pty.shows(QUESTION);
+      await pty.type("y\r");
+      await server.arrived;
+    }],
+    ["completed", async (pty) => {
+      await pty.type("hello\r");
+      await pty.shows("> ");
+    }],
+  ];
+  for (const [wanted, act] of until) {
+    await using folder = new TempFolder();
+    const pty = new Pty(["run"], { cwd: folder.path, env, isSurvived: true });
+    await pty.shows("> ");
+    await act(pty);
+    assertEquals(await pty.hangUp(), 129);
+    const verdict = await onlyVerdict(folder);
+    assertEquals([verdict.open, verdict.torn, verdict.live], [null, null, false]);
+    const { json } = await document(["show", verdict.id, "--limit", "all"], { cwd: folder.path });
+    const end = json.events.findLast(({ type }: { type: string }) => type === "turn/end");
+    assertEquals(end.data.reason.kind, wanted);
+  }
 });
 
 Deno.test("in a terminal: kill -9 during a request, and the next run names the command that settles it", async () => {

@@ -46,6 +46,7 @@ const MISTAKES: [args: string[], word: string, env?: Record<string, string>][] =
   [["export", "s", "--to", "xml"], '"xml"'],
   [["run"], "no terminal"],
   [["run", "  "], "prompt is empty"],
+  [["run", "-"], "no prompt on standard input"],
   [["run", "hi", "--approve", "always"], '"always"'],
   [["run", "hi", "--model", "gpt"], '"gpt"'],
   [["run", "hi", "--model", "scripted:"], '"scripted:"'],

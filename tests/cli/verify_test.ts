@@ -224,6 +224,30 @@ Deno.test("verify gives rows to an empty file, to garbage, and to what is not th
   assertStringIncludes(stderr, 'NOT_FOUND: Cannot find session "nosuch"');
 });
 
+Deno.test("a file that is no log at all is called that, and one that may be a torn log is not", async () => {
+  await using folder = new TempFolder();
+  const cases: [string, string | number[], boolean][] = [
+    ["notes.txt", "hello world\n", true],
+    ["array.jsonl", "[1]\n", true],
+    ["picture.png", [0x89, 0x50, 0x4e, 0x47, 0, 1], true],
+    ["almost.zstd", [0x28, 0xb5, 0x2f, 0xfe, 0], true],
+    ["short.zstd", [0x28, 0xb5], false],
+    ["empty.jsonl", "", false],
+    ["other.jsonl", '{"a":1}\n', false],
+  ];
+  for (const [name, content, isNoLog] of cases) {
+    Deno.writeFileSync(
+      `${folder.path}/${name}`,
+      typeof content === "string" ? new TextEncoder().encode(content) : new Uint8Array(content),
+    );
+    const { code, json: [row] } = await document(["verify", `./${name}`], { cwd: folder.path });
+    assertEquals([code, row.damage.code, row.damage.offsetBytes], [1, "CORRUPT_LOG", 0], name);
+    assertEquals(row.damage.message.startsWith("not a session log: "), isNoLog, row.damage.message);
+  }
+  const { stderr } = await holdfast(["show", "./notes.txt"], { cwd: folder.path });
+  assertStringIncludes(stderr, 'CORRUPT_LOG: Cannot open "./notes.txt": not a session log');
+});
+
 Deno.test("verify refuses a session that lies there in both encodings, and shows it", async () => {
   await using folder = new TempFolder();
   const { events } = closedLog();

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { SessionEvent } from "../../src/event/mod.ts";
 import { BRACKET_PROBLEMS_KEPT_MAX, bracketProblem, bracketsFold, foldEvents } from "../../src/fold/mod.ts";
+import { closers } from "../../src/session/repair.ts";
 import { LogBuilder } from "./log_builder.ts";
 
 /** What the rules say about the last event that `write` appends; earlier ones must be fine. */
@@ -39,6 +40,40 @@ Deno.test("bracketProblem() numbers turns and steps and nests them", () => {
     ["another step ends", (log) => (log.openStep(), log.step = 2, log.endStep()), "step 1 is open"],
     ["steps begin anew", (log) => (log.openStep(), log.endStep(), log.endTurn(), log.openStep()), null],
   ]);
+});
+
+Deno.test("bracketProblem() ends no step while a dispatched call of it has no result", () => {
+  const dispatched = (log: LogBuilder) => (log.openStep("a", "b"), log.call("a"), log.marker("a"));
+  check([
+    ["dispatched", (log) => (dispatched(log), log.endStep()), 'call "a" was dispatched and has no result'],
+    ["beside an answered one", (log) => {
+      dispatched(log);
+      log.result("a");
+      log.call("b");
+      log.marker("b");
+      log.endStep();
+    }, 'call "b" was dispatched'],
+    ["answered", (log) => (dispatched(log), log.result("a"), log.endStep()), null],
+    ["closed", (log) => (dispatched(log), log.result("a", "TOOL_OUTCOME_UNKNOWN"), log.endStep()), null],
+    ["recorded only", (log) => (log.openStep("a"), log.call("a"), log.endStep()), null],
+    ["proposed only", (log) => (log.openStep("a"), log.endStep()), null],
+    [
+      "the step before",
+      (log) => (dispatched(log), log.result("a"), log.endStep(), log.startStep(), log.endStep()),
+      null,
+    ],
+  ]);
+  // Closers pass, and a log of another program is believed and counted.
+  const log = new LogBuilder();
+  dispatched(log);
+  log.append(closers(log.folds()));
+  assertEquals(log.folds().brackets.problems.count, 0);
+  const foreign = new LogBuilder();
+  dispatched(foreign);
+  foreign.endStep();
+  foreign.endTurn();
+  const { turn, step, problems } = foreign.folds().brackets;
+  assertEquals([turn, step, problems.count], [null, null, 1]);
 });
 
 Deno.test("bracketProblem() wants messages and calls in exactly their open step", () => {
@@ -246,7 +281,7 @@ Deno.test("a question ends with its turn, however the turn ends", () => {
     log.startTurn();
     log.asked("q");
     write(log);
-    return foldEvents(bracketsFold, log.events).questions;
+    return foldEvents(bracketsFold, log.events).questions.toArray();
   };
   assertEquals(questions(() => {}), ["q"]);
   assertEquals(questions((log) => log.endTurn()), []);

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { freezeJson, shapeProblem } from "../../src/event/mod.ts";
+import { freezeJson, type SessionEvent, shapeProblem } from "../../src/event/mod.ts";
 import {
   bracketProblem,
   foldEvents,
@@ -8,6 +8,7 @@ import {
   logFold,
   type LogFolds,
   openTurn,
+  pendingCallsFold,
   surfaceProblem,
 } from "../../src/fold/mod.ts";
 import { LogBuilder, plain } from "./log_builder.ts";
@@ -132,4 +133,75 @@ Deno.test("logFold takes 200,000 surface events without copying the surface each
     assert(performance.now() - start < 10_000, `${seq} events took 10 s`);
   }
   assertEquals(folds.surface.nodes.length, 200_000);
+});
+
+/** The fastest way there was took longer for a tenth of this. */
+const SOON_MS = 5000;
+
+function replacements(count: number, spanOf: (index: number) => number): SessionEvent[] {
+  const message = (seq: number, rest: Partial<SessionEvent>): SessionEvent => {
+    const data = { id: `m${seq}`, role: "user", content: [], source: { kind: "user" } };
+    return { type: "user/message", seq, time: 1, data, ...rest };
+  };
+  const events = Array.from({ length: count }, (_, seq) => message(seq, { surfaceOp: "append" }));
+  for (let index = 0; index < count; index++) {
+    const at = spanOf(index);
+    const surfaceOp = { op: "replace", startSeq: at, endSeq: at } as const;
+    events.push(message(count + index, { surfaceOp, sourceEventSeqs: [at] }));
+  }
+  return events;
+}
+
+Deno.test("the folds take tens of thousands of replacements in a moment, in any order", () => {
+  const count = 20_000;
+  for (
+    const spanOf of [
+      (index: number) => index === 0 ? count / 2 : count + index - 1,
+      (index: number) => (index * 7919) % count,
+      (index: number) => count - 1 - index,
+    ]
+  ) {
+    const events = replacements(count, spanOf);
+    const startMs = performance.now();
+    const { surface } = foldEvents(logFold, events);
+    assert(performance.now() - startMs < SOON_MS);
+    assertEquals([surface.nodes.length, surface.replaceGeneration, surface.fault], [count, count, null]);
+  }
+});
+
+Deno.test("the folds take a step of tens of thousands of open calls in a moment, and their results in any order", () => {
+  const count = 30_000;
+  const log = new LogBuilder();
+  log.policy();
+  const ids = Array.from({ length: count }, (_, index) => `c${index}`);
+  log.openStep(...ids);
+  for (const id of ids) log.call(id);
+  const startMs = performance.now();
+  const open = log.folds();
+  assert(performance.now() - startMs < SOON_MS);
+  assertEquals([open.pendingCalls.calls.length, open.brackets.calls.length, open.unresolved.awaited.length], [
+    ...[count, count, count],
+  ]);
+  assertEquals(open.pendingCalls.calls.map(({ callSeq }) => callSeq), ids.map((id) => log.callSeqs.get(id)!));
+  const calls = log.events.length;
+  for (let index = 0; index < count; index++) log.result(ids[(index * 7919) % count]!);
+  const resultsMs = performance.now();
+  const done = foldEvents(logFold, log.events.slice(calls), open);
+  assert(performance.now() - resultsMs < 2 * SOON_MS);
+  assertEquals([done.pendingCalls.calls, done.unresolved.awaited.length, done.brackets.problems.count], [[], 0, 0]);
+});
+
+Deno.test("pendingCallsFold goes on from a state that came back from JSON", () => {
+  const log = new LogBuilder();
+  log.policy();
+  log.openStep("a", "b");
+  log.call("a");
+  log.asked("q", "a");
+  const half = JSON.parse(JSON.stringify(log.folds().pendingCalls));
+  const from = log.events.length;
+  log.decided("q");
+  log.marker("a");
+  log.result("a");
+  const resumed = foldEvents(pendingCallsFold, log.events.slice(from), half);
+  assertEquals(plain(resumed), plain(log.folds().pendingCalls));
 });

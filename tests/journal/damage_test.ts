@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
 import { hasCode, UnsupportedFormatError } from "../../src/errors.ts";
 import { encodeHeader, encodeRow, type SessionEvent } from "../../src/event/mod.ts";
@@ -15,6 +15,7 @@ import {
   logBytes,
   logOf,
   storageWith,
+  tinyBlocks,
   turnOf,
   turnsOf,
 } from "./script.ts";
@@ -131,6 +132,102 @@ Deno.test("a torn frame with whole frames behind it is damage: they were acknowl
   assertEquals([fault?.code, fault?.offsetBytes, events.length], ["CORRUPT_FRAME", solid.length, 4]);
 });
 
+Deno.test("a frame that lost its end is damage when any whole frame of later rows lies behind it, whatever comes last", async () => {
+  const solid = logBytes(headerOf(), BATCHES.slice(0, 2));
+  const third = logBytes(headerOf(), BATCHES.slice(0, 3)).slice(solid.length);
+  third.set([0xff, 0xff, 0x01], 9);
+  const rest = logBytes(headerOf(), BATCHES).slice(solid.length + third.length);
+  const later = framesOf([turnOf(2, 12).map(encodeRow)]);
+  const ends: Record<string, Uint8Array> = {
+    "nothing": new Uint8Array(0),
+    "three bytes": Uint8Array.of(0x28, 0xb5, 0x2f),
+    "zeros": new Uint8Array(64),
+    "garbage": new TextEncoder().encode("garbage"),
+    "a torn frame": later.slice(0, 20),
+    "a frame without its checksum": later.slice(0, -4),
+    "a damaged frame": later.with(later.length - 9, later.at(-9)! ^ 1),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    const { fault, events } = await look(bytesOf(solid, third, rest, end));
+    assertEquals([fault?.code, fault?.offsetBytes, events.length], ["CORRUPT_FRAME", solid.length, 4], name);
+  }
+  for (let count = 1; count < later.length; count++) {
+    const { fault } = await look(bytesOf(solid, third, rest, later.subarray(0, count)));
+    assertEquals(fault?.offsetBytes, solid.length, `${count} bytes`);
+  }
+});
+
+Deno.test("a copy that holds whole frames of later events was cut off by mistake: nothing is written over the place", async () => {
+  const solid = logBytes(headerOf(), BATCHES.slice(0, 2));
+  const third = logBytes(headerOf(), BATCHES.slice(0, 3)).slice(solid.length);
+  third.set([0xff, 0xff, 0x01], 9);
+  const rest = logBytes(headerOf(), BATCHES).slice(solid.length + third.length);
+  const copy = (offset: number) => ({
+    [`${logOf("zstd")}.torn-${offset}-00000000`]: codec.compress(bytesOf(third, rest)),
+  });
+  const store = journal(storageWith({ [logOf("zstd")]: solid, ...copy(solid.length) }));
+  const log = await store.open("s", "read");
+  const { fault, nextSeq } = log.state();
+  assertEquals([fault?.code, fault?.offsetBytes, nextSeq], ["CORRUPT_FRAME", solid.length, 4]);
+  assert(hasCode(await assertRejects(() => store.open("s", "write")), "CORRUPT_FRAME"));
+  assertEquals((await store.stat("s"))?.state, "damaged");
+  // Once the log has gone on it is the past, and evidence.
+  const whole = logBytes(headerOf(), BATCHES);
+  const later = journal(storageWith({ [logOf("zstd")]: whole, ...copy(solid.length) }));
+  assertEquals((await later.open("s", "write")).state().fault, null);
+});
+
+/** A frame of stored blocks, as another program may write it, with its checksum. */
+const stored = (plain: Uint8Array) => tinyBlocks(128 * 1024).compress(plain);
+
+Deno.test("a torn frame whose content looks like frames of the log is a torn frame", async () => {
+  const solid = logBytes(headerOf(), BATCHES);
+  const tornWith = (...inner: readonly Uint8Array[]) => {
+    const row = encodeLines([note(12)]);
+    // Binary content is no JSON text; a reader takes what is not UTF-8 for U+FFFD.
+    const at = row.indexOf(0x22, row.indexOf(0x7b, 1)) + 8;
+    return stored(bytesOf(row.subarray(0, at), ...inner, row.subarray(at))).slice(0, -6);
+  };
+  const rowsFrame = (rows: readonly string[]) => codec.compress(encodeLines(rows));
+  const inner: Record<string, Uint8Array> = {
+    "this log": solid,
+    "its header": framesOf([[HEADER]]),
+    "the rows that are being written": rowsFrame([note(12), note(13)]),
+    "a frame of no rows": rowsFrame(["{}", "later"]),
+    "a frame of rows with a gap": rowsFrame([note(20), note(22)]),
+    "a frame of half a row": codec.compress(encodeLines([note(20)]).subarray(3)),
+    "an empty frame": rowsFrame([]),
+    "a frame with a wrong checksum": rowsFrame([note(20)]).with(-1, 0),
+    "a frame without an end": rowsFrame([note(20)]).slice(0, -5),
+  };
+  for (const [name, bytes] of Object.entries(inner)) {
+    const tail = tornWith(bytes, new Uint8Array(8));
+    const log = await journal(storageWith({ [logOf("zstd")]: bytesOf(solid, tail) })).open("s", "write");
+    assertEquals([log.state().fault, log.state().torn?.offsetBytes], [null, solid.length], name);
+    await log.close();
+  }
+  // What remains: binary content that was made to hold later rows of a log. Refused, and nothing is lost.
+  const made = await look(bytesOf(solid, tornWith(rowsFrame([note(20)]), new Uint8Array(8))));
+  assertEquals(made.fault?.code, "CORRUPT_FRAME");
+});
+
+Deno.test("the search behind a torn frame is bounded, and refuses what it cannot tell", async () => {
+  const solid = logBytes(headerOf(), BATCHES);
+  const magic = Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd);
+  // A block that is said to be longer than what is there, full of what looks like the beginning of a frame.
+  const torn = (content: Uint8Array) => bytesOf(magic, Uint8Array.of(0x04, 0x58, 0xf8, 0xff, 0x0f), content);
+  const many = new Uint8Array(4 * 5000);
+  for (let at = 0; at < many.length; at += 4) many.set(magic, at);
+  assertStringIncludes((await look(bytesOf(solid, torn(many)))).fault?.message ?? "", "than can be tried");
+  // Frames of ever so many empty blocks, each beginning in the one before: walking all would be quadratic.
+  const blocks = new Uint8Array(3 * 40_000);
+  for (let at = 0; at < 999; at++) blocks.set([...magic, 0x04, 0x00], at * 30);
+  const startMs = performance.now();
+  const log = await journal(storageWith({ [logOf("zstd")]: bytesOf(solid, torn(blocks)) })).open("s", "read");
+  assert(log.state().nextSeq === 12);
+  assert(performance.now() - startMs < 2000);
+});
+
 Deno.test("one log in several framings reads the same from list and from open (field/A17)", async () => {
   const skippable = Uint8Array.of(0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3);
   const header = framesOf([[HEADER]]);
@@ -229,6 +326,8 @@ Deno.test("a raw log's tail is trimmed, unless a turn ends behind the bad row or
     ["not json\n" + end + "\n", "CORRUPT_LOG"],
     [end + "\n", "CORRUPT_LOG"],
     ['bad\n{"type":"turn/end"}\n', "CORRUPT_LOG"],
+    ['bad\n \t{"type":"turn\\/end"}\n', "CORRUPT_LOG"],
+    ['bad\n{"\\u0074ype":"turn/\\u0065nd"}\n', "CORRUPT_LOG"],
     [
       "bad\n" + JSON.stringify({ type: "tool/code-dispatch-start", seq: 9, time: 1, data: {} }) + "\n",
       "UNSUPPORTED_FORMAT",
@@ -243,6 +342,17 @@ Deno.test("a raw log's tail is trimmed, unless a turn ends behind the bad row or
   for (const [rest, code] of refused) {
     const { fault, events } = await look(raw(head, rest), "none");
     assertEquals([fault?.code, fault?.seq, events.length], [code, 3, 3], rest);
+  }
+});
+
+Deno.test("a raw log's tail of ever so many lines is read in a moment", async () => {
+  const lines = (line: string) => new TextEncoder().encode(`${HEADER}\n${`${line}\n`.repeat(500_000)}`);
+  for (const line of ["x", '{"a":1}', "[", ""]) {
+    const store = journal(storageWith({ [logOf("none")]: lines(line) }));
+    const startMs = performance.now();
+    const log = await store.open("s", "read");
+    assert(performance.now() - startMs < 3000, `${line}: ${performance.now() - startMs} ms`);
+    assertEquals([log.state().nextSeq, log.state().fault], [0, null]);
   }
 });
 

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertStringIncludes } from "@std/assert";
 import { openFileStorage } from "../../src/adapters/file/mod.ts";
 import { hasCode } from "../../src/errors.ts";
 import type { LogWriter } from "../../src/store/session_store.ts";
@@ -70,3 +70,48 @@ Deno.test("a full disk in the middle of a batch leaves the log as it was, cut ba
     });
   }
 });
+
+Deno.test("a folder swapped under a live writer: another one is LOCK_LOST, a link to the old one still leads to our file", async () => {
+  for (const swapped of ["--w--", "--w--/s"]) {
+    await onFiles(async ({ log, root }) => {
+      const folder = `${root}/${swapped}`;
+      await Deno.rename(folder, `${root}/--moved--`);
+      await copyTree(`${root}/--moved--`, folder);
+      const error = await assertRejects(() => log.append(BATCHES[1]!));
+      assert(hasCode(error, "LOCK_LOST"), `${swapped}: ${error}`);
+    });
+    await onFiles(async ({ log, root }) => {
+      await Deno.remove(`${root}/${swapped}`, { recursive: true });
+      await Deno.writeTextFile(`${root}/${swapped}`, "a file");
+      const error = await assertRejects(() => log.append(BATCHES[1]!));
+      assert(hasCode(error, "LOCK_LOST"), `${swapped}: ${error}`);
+    });
+    await onFiles(async ({ log, root }) => {
+      const moved = await Deno.makeTempDir();
+      try {
+        // The session lies at the same place in another root.
+        const there = swapped === "--w--" ? moved : `${moved}/--w--`;
+        await Deno.mkdir(there, { recursive: true });
+        await Deno.rename(`${root}/${swapped}`, `${there}/${swapped.split("/").at(-1)}`);
+        await Deno.symlink(`${moved}/${swapped}`, `${root}/${swapped}`);
+        await log.append(BATCHES[1]!);
+        assertEquals(await eventsIn(moved), turnOf(1).slice(0, 4));
+        await using elsewhere = journal(openFileStorage({ root: moved }));
+        const held = await assertRejects(() => elsewhere.open("s", "write"));
+        assert(hasCode(held, "LOCK_HELD"), "nobody else writes it");
+        await using here = journal(openFileStorage({ root }));
+        for await (const row of here.list()) assertStringIncludes(row.reason ?? "", "which is not followed");
+        await assertRejects(() => log.putBlob(new Uint8Array(3)));
+      } finally {
+        await Deno.remove(moved, { recursive: true });
+      }
+    });
+  }
+});
+
+async function copyTree(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to);
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    await (isDirectory ? copyTree : Deno.copyFile)(`${from}/${name}`, `${to}/${name}`);
+  }
+}

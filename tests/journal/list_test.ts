@@ -1,8 +1,12 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import fc from "fast-check";
+import { openFileStorage } from "../../src/adapters/file/mod.ts";
 import type { MemoryStorage } from "../../src/adapters/memory/memory_storage.ts";
 import { hasCode, StorageLostError } from "../../src/errors.ts";
 import { encodeHeader, type SessionEvent } from "../../src/event/mod.ts";
 import { nodeZstd } from "../../src/frame/node_zstd.ts";
+import { logFold } from "../../src/fold/mod.ts";
+import { LIST_CONTENT_BYTES_MAX } from "../../src/journal/limits.ts";
 import { LIST_BYTES_MAX } from "../../src/journal/mod.ts";
 import type { StorageEntry } from "../../src/storage/storage_port.ts";
 import type { SessionRow, SessionStore } from "../../src/store/session_store.ts";
@@ -238,6 +242,36 @@ Deno.test("list() goes on behind a session, and a project, that cannot be read",
   assert(hasCode(missing, "STORAGE_LOST"), "it may lie where we cannot look");
 });
 
+Deno.test("list() and stat() show an intact log whatever stands in the place of its lock", async () => {
+  const root = await Deno.makeTempDir();
+  const folder = `${root}/--w--/s`;
+  const lock = `${folder}/session.lock`;
+  await Deno.mkdir(folder, { recursive: true });
+  await Deno.writeFile(`${folder}/session.v3.jsonl.zstd`, logBytes(headerOf(), [turnOf(1), turnOf(2, 12).slice(0, 1)]));
+  await using store = journal(openFileStorage({ root }));
+  const places: Record<string, () => Promise<unknown>> = {
+    "a folder": () => Deno.mkdir(lock),
+    "a link": () => Deno.symlink("/dev/null", lock),
+    "a link to nothing": () => Deno.symlink(`${root}/nothing`, lock),
+    "a pipe": () => new Deno.Command("mkfifo", { args: [lock] }).output(),
+  };
+  try {
+    for (const [name, place] of Object.entries(places)) {
+      await place();
+      const rows = [await store.stat("s"), ...await rowsOf(store)];
+      for (const row of rows) {
+        assertEquals([row?.state, row?.header?.id, row?.lastEventTime, row?.live], ["open", "s", 2012, false], name);
+        assertMatch(row?.reason ?? "", /^turn 2 is open; whether it is in use is not known, .*session\.lock/, name);
+      }
+      assertEquals(rows.length, 2);
+      await Deno.remove(lock, { recursive: true });
+    }
+    assertEquals((await store.stat("s"))?.reason, "turn 2 is open");
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
 Deno.test("list() and open() take a torn log for what it is: expected", async () => {
   for (const encoding of ENCODINGS) {
     const whole = logBytes(headerOf(), [turnOf(1), turnOf(2, 12)], encoding);
@@ -270,3 +304,103 @@ function withEntries(storage: MemoryStorage, more: readonly StorageEntry[]): Mem
   };
   return storage;
 }
+
+/** A message whose frame is over what a listing decodes of one frame, and takes hardly a byte. */
+const big = (seq: number): SessionEvent => ({
+  ...turnOf(1)[3]!,
+  seq,
+  data: {
+    ...{ id: `big${seq}`, role: "user", source: { kind: "user" } },
+    content: [{ type: "text", text: "x".repeat(LIST_CONTENT_BYTES_MAX + 1000) }],
+  },
+});
+
+Deno.test("list() tells nothing about the end of a log from what stands before a frame it does not decode", async () => {
+  const DAY_MS = 86_400_000;
+  const dated = (events: readonly SessionEvent[], fromTime: number) =>
+    events.map((event, index) => ({ ...event, time: fromTime + index }));
+  const [start] = dated(turnOf(1).slice(0, 1), 0);
+  const end: SessionEvent = { ...turnOf(1)[11]!, seq: 2, time: 40 * DAY_MS };
+  const large = { ...big(1), time: 40 * DAY_MS };
+  const cases: Record<string, readonly [SessionEvent[][], string, number | null]> = {
+    "the last frame is large": [[[start!], [large]], "unchecked", null],
+    "a turn ends behind it": [[[start!], [large], [end]], "unchecked", 40 * DAY_MS],
+    "a turn goes on behind it": [
+      [[start!], [large], [{ ...turnOf(1)[1]!, seq: 2, time: 41 * DAY_MS }]],
+      "open",
+      41 * DAY_MS,
+    ],
+    "a frame behind it holds a bad row": [[[start!], [large], [{ ...end, data: { turn: "one" } }]], "damaged", null],
+  };
+  for (const [name, [batches, state, lastEventTime]] of Object.entries(cases)) {
+    const row = await journal(storageWith({ [logOf("zstd")]: logBytes(headerOf(), batches) })).stat("s");
+    assertEquals([row?.state, row?.lastEventTime, row?.header?.id], [state, lastEventTime, "s"], name);
+  }
+  // What is behind it is torn: nothing is certain.
+  const torn = logBytes(headerOf(), [[start!], [large], [end]]).slice(0, -3);
+  const row = await journal(storageWith({ [logOf("zstd")]: torn })).stat("s");
+  assertEquals([row?.state, row?.lastEventTime], ["unchecked", null]);
+});
+
+Deno.test("list() tells nothing about the end of a log from a copy of its torn tail that it does not read", async () => {
+  const next = turnOf(401, 4800);
+  // Cut and not put back yet: the log ends inside the turn, the copy holds its end.
+  const bytes = longLog("zstd", 400, next.slice(0, 8));
+  const copy = nodeZstd().compress(framesOf([next.slice(8).map((event) => JSON.stringify(event))]).slice(0, -2));
+  const storage = storageWith({
+    [logOf("zstd")]: bytes,
+    [`${logOf("zstd")}.torn-${bytes.length}-00000000`]: copy,
+  });
+  const log = await journal(storage).open("s", "read");
+  assertEquals(log.state().nextSeq, 4812);
+  const row = await journal(storage).stat("s");
+  assertEquals([row?.state, row?.lastEventTime], ["unchecked", null]);
+
+  // The same of a small log, whose copies are too large for a listing.
+  const small = logBytes(headerOf(), [turnOf(1).slice(0, 8)]);
+  const noise = crypto.getRandomValues(new Uint8Array(60_000));
+  const few = storageWith({
+    [logOf("zstd")]: small,
+    [`${logOf("zstd")}.torn-${small.length}-00000000`]: bytesOf(noise, noise),
+  });
+  const cut = await journal(few).stat("s");
+  assertEquals([cut?.state, cut?.lastEventTime], ["unchecked", null]);
+});
+
+Deno.test("list() never says a wrong ok, open or time, for any log with large frames, torn or not", async () => {
+  const shape = fc.record({
+    turns: fc.oneof({ weight: 7, arbitrary: fc.integer({ min: 1, max: 3 }) }, {
+      weight: 1,
+      arbitrary: fc.constant(300),
+    }),
+    dropped: fc.nat(14),
+    bigAtPercent: fc.array(fc.nat(100), { maxLength: 2 }),
+    batch: fc.integer({ min: 1, max: 6 }),
+    tear: fc.oneof(fc.constant(0), fc.nat(200)),
+    encoding: fc.constantFrom(...ENCODINGS),
+  });
+  await fc.assert(
+    fc.asyncProperty(shape, async ({ turns, dropped, bigAtPercent, batch, tear, encoding }) => {
+      const events = turnsOf(turns).slice(0, -dropped || undefined);
+      if (encoding === "zstd") {
+        for (const at of bigAtPercent) events.splice(Math.floor(at / 100 * events.length), 0, big(0));
+      }
+      const log = events.map((event, seq) => ({ ...event, seq, time: 1000 + seq }));
+      const batches: SessionEvent[][] = [];
+      for (let at = 0; at < log.length; at += batch) batches.push(log.slice(at, at + batch));
+      const whole = logBytes(headerOf(), batches, encoding);
+      const bytes = whole.slice(0, Math.max(whole.length - tear, 400));
+      const store = journal(storageWith({ [logOf(encoding)]: bytes }));
+      const row = (await store.stat("s"))!;
+      let folds = logFold.initial();
+      const reader = await store.open("s", "read", { visit: (event) => folds = logFold.apply(folds, event) });
+      const { fault } = reader.state();
+      await reader.close();
+      if (row.state === "ok") assert(fault === null && folds.brackets.turn === null, "ok is true");
+      if (row.state === "open") assert(fault === null && folds.brackets.turn !== null, "open is true");
+      if (row.state === "damaged") assert(fault !== null, "damaged is true");
+      if (row.lastEventTime !== null) assertEquals(row.lastEventTime, folds.lastTime);
+    }),
+    { seed: 1, numRuns: 40 },
+  );
+});

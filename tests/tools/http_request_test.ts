@@ -91,6 +91,27 @@ Deno.test("a secret goes into the request only, and is taken out of an answer th
   assertEquals(found.includes("s3cr3t-value"), false);
 });
 
+Deno.test("a secret that an answer repeats in another encoding is taken out, also from its headers", async () => {
+  await using server = serve((request) => {
+    const [, secret] = request.headers.get("authorization")!.split(" ");
+    const location = `/login?token=${encodeURIComponent(secret!)}`;
+    return Response.json({ basic: btoa(`me:${secret}`), upper: secret!.toUpperCase() }, {
+      status: 401,
+      headers: { location },
+    });
+  });
+  const secret = () => "pa/ss+w=rd&<x>\n"; // As a file that ends in a line end gives it.
+  const found = await run({ url: server.origin, headers: { authorization: "Bearer $secret:BANK" } }, { secret });
+  assertStringIncludes(found, "location: /login?token=$secret:BANK\n");
+  assertStringIncludes(found, '"upper":"$secret:BANK"');
+  assertEquals(/cGEvc3|L3Nz|vc3MrdzX|pa.ss/i.test(found), false, found);
+  await assertRejects(
+    () => run({ url: server.origin, headers: { a: "$secret:X" } }, { secret: () => " " }),
+    Error,
+    "no secret",
+  );
+});
+
 Deno.test("an error never holds a secret", async () => {
   const args = { url: "http://127.0.0.1:9/", headers: { a: "$secret:BANK" } };
   const broken = (options: Partial<HttpRequestOptions>) => assertRejects(() => run(args, options), Error);
@@ -144,6 +165,21 @@ Deno.test("a redirect to another origin is followed only without headers of the 
   assertStringIncludes(await run(secret, SECRETS), "HTTP 307");
   assertEquals(other.asked.length, 1);
   assertStringIncludes(await run({ url: `${server.origin}/file` }), "HTTP 307");
+});
+
+Deno.test("a redirect to an address with a user or a password is not followed, wherever in the chain it comes", async () => {
+  for (const userinfo of ["u:p@", "u@", ":p@"]) {
+    await using server = serve((request) => {
+      const { pathname, host } = new URL(request.url);
+      const location = pathname === "/first" ? "/second" : `http://${userinfo}${host}/third`;
+      return new Response(null, { status: 302, headers: { location } });
+    });
+    for (const path of ["/first", "/second"]) {
+      assertStringIncludes(await run({ url: server.origin + path }), "HTTP 302");
+    }
+    assertEquals(server.asked.map(({ path }) => path), ["/first", "/second", "/second"]);
+    assertEquals(server.asked.some(({ headers }) => headers.has("authorization")), false);
+  }
 });
 
 Deno.test("a large answer is cut, and what is not text is not shown", async () => {
@@ -200,6 +236,16 @@ Deno.test("a request that never left has a known outcome", async () => {
   const node = Object.assign(new Error("x"), { code: "ENOTFOUND" });
   const failing = () => Promise.reject(new TypeError("fetch failed", { cause: node }));
   assertEquals((await codeOf({ url: "http://a.example", method: "POST" }, { fetch: failing }))[0], undefined);
+});
+
+Deno.test("a port that fetch blocks, and a handshake that fails, are known: nothing was sent", async () => {
+  for (const port of [1, 6000]) {
+    const [code, message] = await codeOf({ url: `http://127.0.0.1:${port}/`, method: "POST", body: "x" });
+    assertEquals([code, message.startsWith(`Cannot reach http://127.0.0.1:${port}: `)], [undefined, true], message);
+  }
+  await using server = hangUp();
+  const [code, message] = await codeOf({ url: server.origin.replace("http:", "https:"), method: "POST", body: "x" });
+  assertEquals([code, message.startsWith("Cannot reach https://127.0.0.1")], [undefined, true], message);
 });
 
 Deno.test("a request that runs out of time or is cancelled says what is not known", async () => {

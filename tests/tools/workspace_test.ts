@@ -48,11 +48,26 @@ Deno.test("write_file replaces the whole file, keeps its mode, and leaves no tem
   nodeFs.writeFileSync(file, "a long old text", { mode: 0o750 });
   nodeFs.chmodSync(file, 0o750);
   // What a crash of the same call left behind.
-  nodeFs.writeFileSync(`${file}.0123456789ab.tmp`, "half");
+  nodeFs.writeFileSync(join(at.root, "docs", ".holdfast-0123456789ab.tmp"), "half");
   at.use("write_file", { path: "docs/run.sh", content: "new" });
   assertEquals(nodeFs.readFileSync(file, "utf8"), "new");
   assertEquals(nodeFs.statSync(file).mode & 0o777, 0o750);
   assertEquals(nodeFs.readdirSync(join(at.root, "docs")).sort(), ["a.txt", "run.sh"]);
+});
+
+Deno.test("write_file takes every name that the file system takes", () => {
+  using at = place();
+  for (const name of ["a".repeat(238), "b".repeat(239), "c".repeat(255), "é".repeat(127)]) {
+    at.use("write_file", { path: `docs/${name}`, content: "first" });
+    assertStringIncludes(at.use("write_file", { path: `docs/${name}`, content: "again" }), "Wrote 5 bytes");
+    assertEquals(nodeFs.readFileSync(join(at.root, "docs", name), "utf8"), "again");
+  }
+  assertEquals(nodeFs.readdirSync(join(at.root, "docs")).length, 5);
+  assertThrows(
+    () => at.use("write_file", { path: `docs/${"d".repeat(256)}`, content: "x" }),
+    Error,
+    "the name is too long",
+  );
 });
 
 Deno.test("a path that leaves the workspace is refused, however it is spelled", () => {

@@ -115,7 +115,7 @@ export class HeldLock implements StorageLock {
 
   #isIntact(what: string): boolean {
     if (this.#isReleased) return false;
-    const stat = this.#resources.tree.stat(this.#path, what);
+    const stat = this.#resources.tree.statOurs(this.#path, what);
     return stat !== null && identityOf(stat) === this.#guard.identity;
   }
 }

@@ -150,10 +150,16 @@ export class OpenFile implements StorageFile {
     if (this.#spent !== null) throw this.#spent;
   }
 
-  /** One look at the lock's path and one at the file's. */
+  /**
+   * One look at the lock's path and one at the file's.
+   *
+   * A folder on the way that was moved and replaced by a link to where it went passes: both paths still lead to what we hold,
+   * and a third look would cost every flush. Nothing is lost by it: it is our file that grows, nobody else can lock it under
+   * any name, and whatever walks the folders (a reader, the next open, a blob) refuses the link.
+   */
   #checkOurs(what: string): void {
     this.#lock.checkHeld(this.#resources, what);
-    const stat = this.#resources.tree.stat(this.#path, what);
+    const stat = this.#resources.tree.statOurs(this.#path, what);
     if (stat === null || identityOf(stat) !== this.#guard.identity) {
       throw new LockLostError(`Cannot ${what}: the name does not lead to the file we opened any more`);
     }

@@ -59,6 +59,16 @@ export class Tree {
     }
   }
 
+  /** The same for a path that once led to a file of ours: it leads nowhere too when a file took the place of its folder. */
+  statOurs(path: string, what: string): FileStat | null {
+    try {
+      return this.fs.lstatSync(path);
+    } catch (error) {
+      if (isMissing(error) || codeOf(error) === "ENOTDIR") return null;
+      throw refusal(error, what);
+    }
+  }
+
   /** Looks at a file. `null` when there is none; anything else than a file is a `STORAGE_LOST`. */
   statFile(path: string, what: string): FileStat | null {
     const stat = this.stat(path, what);

@@ -18,8 +18,8 @@ import {
 import type { Model, ModelRequest } from "../../model/model.ts";
 import { callChunks, textChunks } from "./chunks.ts";
 
-/** How much of one result is repeated in the answer, in characters. */
-const RESULT_SIZE_MAX = 2000;
+/** How much of a result's first line is repeated in the answer, in UTF-16 units. */
+const OUTCOME_LENGTH_MAX = 120;
 
 const HELP = [
   "I am the demo model: no language model is connected, and I understand only a few sentences.",
@@ -146,21 +146,25 @@ function unquoted(text: string): string {
   return text.trim().replace(/^["“](.*)["”]$/s, "$1");
 }
 
-/** What became of the calls of the newest message that proposed some, one line each; "" when there was none. */
+/**
+ * What became of the calls of the newest message that proposed some, a short sentence each; "" when there was none. Calls and
+ * results are on the screen already.
+ */
 function report(messages: readonly Message[]): string {
   const calling = messages.findLastIndex((message) => callBlocks([message]).length > 0);
   if (calling < 0) return "";
   const results = messages.slice(calling + 1).flatMap((message) =>
     message.content.filter((block) => block.type === "tool-result")
   );
-  return callBlocks([messages[calling]!]).map((call) => {
-    const result = results.find((result) => result.toolCallId === call.id);
+  const sentences = callBlocks([messages[calling]!]).map(({ id }) => {
+    const result = results.find((result) => result.toolCallId === id);
     const text = (result?.content ?? []).map((block) => block.type === "text" ? block.text : "").join("\n");
-    return `${call.name} ${call.arguments}\n  ${verdict(text)}`;
-  }).join("\n");
+    return verdict(text, result?.isError === true);
+  });
+  return sentences.length === 1 ? sentences[0]! : sentences.map((text, index) => `${index + 1}. ${text}`).join("\n");
 }
 
-function verdict(text: string): string {
+function verdict(text: string, isError: boolean): string {
   switch (text) {
     case NOT_STARTED_TEXT:
     case NOT_DISPATCHED_TEXT:
@@ -171,11 +175,16 @@ function verdict(text: string): string {
       return "It happened, although the answer was lost.";
     case ABSENT_TEXT:
       return "It did not happen. Ask again if you still want it.";
-    default: {
-      const shown = text.length > RESULT_SIZE_MAX ? `${text.slice(0, RESULT_SIZE_MAX)} …` : text;
-      return shown.replaceAll("\n", "\n  ");
-    }
+    default:
+      return isError ? `That did not work: ${beginning(text.replace(/^Error: /, ""))}` : `Done: ${beginning(text)}`;
   }
+}
+
+/** The first line, cut where it is long. */
+function beginning(text: string): string {
+  const [line = "", ...rest] = text.split("\n");
+  const isCut = line.length > OUTCOME_LENGTH_MAX || rest.some((more) => more !== "");
+  return isCut ? `${line.slice(0, OUTCOME_LENGTH_MAX).trimEnd()} …` : line;
 }
 
 function* words(text: string, index: number): Generator<StreamChunk> {

@@ -16,6 +16,8 @@ import { Silence } from "./silence.ts";
 
 /** How long an endpoint may stay silent, in milliseconds, before the request fails with `TIMEOUT`. */
 export const IDLE_TIMEOUT_MS = 300_000;
+/** How many causes of a failure are told. */
+const CAUSES_MAX = 5;
 /** How much of an error response is read, in characters. */
 const ERROR_BODY_SIZE_MAX = 4096;
 
@@ -97,12 +99,16 @@ async function* answer(
 }
 
 function send(request: ModelRequest, signal: AbortSignal, options: OpenAiCompatibleOptions): Promise<Response> {
-  const url = `${(options.baseUrl ?? "https://api.openai.com/v1").replace(/\/+$/, "")}/chat/completions`;
+  const url = `${baseUrlOf(options)}/chat/completions`;
   const headers: Record<string, string> = { "content-type": "application/json", accept: "text/event-stream" };
   if (options.apiKey !== undefined) headers.authorization = `Bearer ${options.apiKey}`;
   // Detached on purpose: a browser's fetch refuses to be called as a method of something else.
   const { fetch: post } = options;
   return post(url, { method: "POST", headers, body: JSON.stringify(chatRequest(request)), signal });
+}
+
+function baseUrlOf({ baseUrl = "https://api.openai.com/v1" }: OpenAiCompatibleOptions): string {
+  return baseUrl.replace(/\/+$/, "");
 }
 
 function failed(failure: LlmFailure): StreamChunk {
@@ -114,8 +120,17 @@ function isEventStream(response: Response): boolean {
 }
 
 function transport(error: unknown, options: OpenAiCompatibleOptions): LlmFailure {
-  const message = error instanceof Error ? error.message : String(error);
-  return { message: withoutKey(message, options), code: "TRANSPORT" };
+  // "fetch failed" says nothing; its causes do.
+  const found = [error, ...causesOf(error)].map((each) => each instanceof Error ? each.message : String(each));
+  const text = [...new Set(found)].join(": ");
+  return { message: withoutKey(`no answer from ${baseUrlOf(options)}: ${text}`, options), code: "TRANSPORT" };
+}
+
+/** What an error was caused by, nearest first; at most CAUSES_MAX. */
+function* causesOf(error: unknown): Generator<unknown, void, undefined> {
+  for (let depth = 0; depth < CAUSES_MAX && error instanceof Error && error.cause !== undefined; depth++) {
+    yield error = error.cause;
+  }
 }
 
 async function notAStream(response: Response, options: OpenAiCompatibleOptions): Promise<LlmFailure> {

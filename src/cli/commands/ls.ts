@@ -4,7 +4,7 @@
  * @module
  */
 import { join } from "node:path";
-import { hasCode, HoldfastError, type SessionRow, type SessionStore } from "../../../mod.ts";
+import { attentionText, hasCode, HoldfastError, type SessionRow, type SessionStore } from "../../../mod.ts";
 import type { Command } from "../command.ts";
 import { columns, counted, humanSize, humanTime, piece } from "../format.ts";
 import { examine, found } from "../inspect.ts";
@@ -42,7 +42,7 @@ async function verified(store: SessionStore, root: string, row: SessionRow, out:
   const file = join(root, row.name);
   try {
     let lastEventTime = row.lastEventTime;
-    const { verdict: { damage, open } } = await examine({
+    const { verdict: { damage, open }, folds } = await examine({
       ...row,
       file,
       open: (options) =>
@@ -58,8 +58,8 @@ async function verified(store: SessionStore, root: string, row: SessionRow, out:
       const state = damage.code === "UNSUPPORTED_FORMAT" ? "unsupported" : "damaged";
       return { ...row, lastEventTime, state, reason: damage.message };
     }
-    if (open !== null) return { ...row, lastEventTime, state: "open", reason: `turn ${open.turn} is open` };
-    return { ...row, lastEventTime, state: "ok", reason: null };
+    const reason = attentionText(open?.turn ?? null, folds.unresolved);
+    return { ...row, lastEventTime, state: open === null ? "ok" : "open", reason };
   } catch (error) {
     if (hasCode(error, "NOT_FOUND")) return null;
     // Whatever is wrong with one session is in its row, and does not hide the others.

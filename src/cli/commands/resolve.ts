@@ -58,7 +58,7 @@ export const resolve: Command = {
         out.line(`Closed the interrupted turn with ${counted(resumed.closers.length, "event")}`);
       }
       const call = `${piece(effect.name)} at seq ${callSeq} of session ${id}`;
-      out.line(`Settled: the call ${call} ${MEANING[verdict]}`);
+      out.line(`${verdict === "retry" ? "Noted" : "Settled"}: the call ${call} ${MEANING[verdict]}`);
     } finally {
       await session.close();
     }

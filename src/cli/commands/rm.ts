@@ -12,7 +12,7 @@ import type { Output } from "../output.ts";
 import { parseAge, UsageError } from "../usage.ts";
 
 /** What is known of a session that is to be deleted. */
-type Candidate = Pick<SessionRow, "id" | "name" | "sizeBytes" | "lastEventTime">;
+type Candidate = Pick<SessionRow, "id" | "name" | "sizeBytes" | "lastEventTime"> & Partial<Pick<SessionRow, "reason">>;
 
 /**
  * Deletes sessions with everything that belongs to them, and keeps a record of it in the root.
@@ -180,7 +180,9 @@ async function isConfirmed({ out, host }: CommandContext, chosen: readonly Candi
   }
 }
 
-function describe({ id, sizeBytes, lastEventTime }: Candidate): string {
+function describe({ id, sizeBytes, lastEventTime, reason }: Candidate): string {
   const time = lastEventTime === null ? "no event seen" : `last event ${humanTime(lastEventTime)} UTC`;
-  return `${piece(id)}  ${humanSize(sizeBytes)}  ${time}`;
+  // Whoever deletes a session with an unknown outcome should know that the evidence goes with it.
+  const attention = typeof reason === "string" ? `  (${piece(reason)})` : "";
+  return `${piece(id)}  ${humanSize(sizeBytes)}  ${time}${attention}`;
 }

@@ -9,6 +9,7 @@ import {
   type Approver,
   createAgent,
   type Model,
+  readSession,
   type SessionRow,
   type SessionStore,
 } from "../../../mod.ts";
@@ -16,6 +17,7 @@ import { agentTools, makeWorkspace, workspaceOf } from "../agent_tools.ts";
 import type { Command, CommandContext, ExitCode } from "../command.ts";
 import { converse, type Dialogue, documentOf, oneTurn } from "../dialogue.ts";
 import { findSession } from "../find.ts";
+import { withHangup } from "../interrupt.ts";
 import { modelOf } from "../model_spec.ts";
 import { tellResumed, tellUnresolved } from "../outcomes.ts";
 import { terminalApprover } from "../question.ts";
@@ -36,8 +38,8 @@ const NO_APPROVER =
 export const run: Command = {
   spec: {
     name: "run",
-    positionals: "[prompt…]",
-    help: "run one agent turn, or without a prompt a conversation; resumes and repairs",
+    positionals: "[prompt… | -]",
+    help: "run one agent turn (-: from standard input), or a conversation; resumes and repairs",
     flags: {
       session: { value: "ID", help: "go on with this session" },
       continue: { help: "go on with the session that has the newest event" },
@@ -73,9 +75,23 @@ export const run: Command = {
 
     await using store = context.openStore();
     const row = await chosenSession(store, context);
-    return await runSession(context, store, { row, model, approve, prompt });
+    if (row !== null && !args.has("model")) await checkSameModel(store, row, model);
+    return await withHangup(host, (hangup) => runSession(context, store, { row, model, approve, prompt, hangup }));
   },
 };
+
+/** A conversation does not change its model because a flag was forgotten. */
+async function checkSameModel(store: SessionStore, { id, state }: SessionRow, model: Model): Promise<void> {
+  if (state === "damaged" || state === "unsupported") return;
+  const { log, folds } = await readSession({ store, id });
+  await using _ = log;
+  const config = folds.route.header?.config;
+  if (config === undefined || config.provider === model.provider) return;
+  throw new UsageError(
+    `Cannot go on with session "${id}" on the ${model.provider} model: it was run with ${config.provider}:${config.model}; ` +
+      "give --model",
+  );
+}
 
 interface Plan {
   /** The session to go on with; `null` for a new one. */
@@ -84,14 +100,18 @@ interface Plan {
   readonly approve: "ask" | "refuse";
   /** `null` for a conversation. */
   readonly prompt: string | null;
+  /** Aborts when the terminal is closed. */
+  readonly hangup: AbortSignal;
 }
 
 async function runSession(context: CommandContext, store: SessionStore, plan: Plan): Promise<ExitCode> {
   const { out, host } = context;
-  const { row, model, approve, prompt } = plan;
+  const { row, model, approve, prompt, hangup } = plan;
   const workspace = workspaceOf(context, row);
-  if (context.args.has("create-workspace")) makeWorkspace(workspace);
   const transcript = new Transcript(out);
+  if (context.args.has("create-workspace") && makeWorkspace(workspace)) {
+    transcript.note(`Made the folder ${workspace}: the agent's files go there`);
+  }
   // Set when somebody should have been asked and there was nobody.
   let lacksApprover = false;
   let askPerson: Approver = () => {
@@ -114,6 +134,7 @@ async function runSession(context: CommandContext, store: SessionStore, plan: Pl
   try {
     await using _ = session;
     terminal = host.hasTerminal && !out.isJson ? host.openTerminal() : null;
+    hangup.addEventListener("abort", () => terminal?.close());
     if (terminal !== null) askPerson = terminalApprover(terminal, transcript, session.session);
     session.subscribe((live) => transcript.watch(live));
     transcript.note(`session ${session.id}, model ${model.provider}:${model.id}, workspace ${workspace}`);
@@ -121,8 +142,10 @@ async function runSession(context: CommandContext, store: SessionStore, plan: Pl
     if (session.resumed !== null) tellResumed(session.resumed, note);
     tellUnresolved(session.id, session.session.folds.unresolved.effects, context, note);
 
-    const dialogue: Dialogue = { context, session, terminal, transcript };
-    if (prompt === null) {
+    const dialogue: Dialogue = { context, session, terminal, transcript, hangup };
+    if (hangup.aborted) {
+      isFine = false;
+    } else if (prompt === null) {
       isFine = await converse(dialogue, terminal!);
     } else {
       const outcome = await oneTurn(dialogue, prompt);
@@ -134,18 +157,20 @@ async function runSession(context: CommandContext, store: SessionStore, plan: Pl
     terminal?.close();
   }
   // Now everything is durable.
-  out.json(document);
+  if (document !== undefined) out.json(document);
   return isFine && !lacksApprover ? 0 : 1;
 }
 
-/** The prompt of the command line, else of the pipe; `null` when there is none. */
+/** The prompt of the command line, else of the pipe, which "-" asks for; `null` when there is none. */
 async function promptOf({ args, host }: CommandContext): Promise<string | null> {
-  if (args.positionals.length > 0) {
+  const isAskedFor = args.positionals.length === 1 && args.positionals[0] === "-";
+  if (!isAskedFor && args.positionals.length > 0) {
     const prompt = args.positionals.join(" ").trim();
     if (prompt === "") throw new UsageError("Cannot run: the prompt is empty");
     return prompt;
   }
   const piped = (await host.readInput()).trim();
+  if (piped === "" && isAskedFor) throw new UsageError("Cannot run: there is no prompt on standard input");
   return piped === "" ? null : piped;
 }
 

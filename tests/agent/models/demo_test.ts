@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { demo } from "../../../src/agent/models/demo.ts";
 import { type Message, NOT_DISPATCHED_TEXT, OUTCOME_UNKNOWN_TEXT } from "../../../src/event/mod.ts";
 
@@ -76,7 +76,7 @@ Deno.test("demo() says what it is and can do, when it does not understand", asyn
   assertStringIncludes((await answer([user("read a.txt")], [])).text, "needs the tool read_file");
 });
 
-Deno.test("demo() reports each call's result, and says the truth about what a crash left open", async () => {
+Deno.test("demo() says of each of several calls what became of it, and the truth about what a crash left open", async () => {
   const calling: Message = {
     id: "a1",
     role: "assistant",
@@ -97,10 +97,38 @@ Deno.test("demo() reports each call's result, and says the truth about what a cr
   for (const request of [messages, [...messages, user("continue")]]) {
     const { text, calls } = await answer(request);
     assertEquals(calls, []);
-    assert(/"n":1.\n {2}I cannot know whether it happened/.test(text), text);
-    assert(/"n":2.\n {2}The crash came before it ran/.test(text), text);
-    assert(/"path":"a".\n {2}content of a/.test(text), text);
+    assertEquals(text.split("\n"), [
+      "1. I cannot know whether it happened. Check before you ask for it again.",
+      "2. The crash came before it ran: it had no effect. Ask again if you still want it.",
+      "3. Done: content of a",
+    ]);
   }
   const again = await answer([...messages, user("read b")]);
   assertEquals(again.calls[0]?.id, "call_4");
+});
+
+Deno.test("demo() answers a result in one short sentence, and repeats neither the call nor the whole result", async () => {
+  const cases: [text: string, isError: boolean, said: string][] = [
+    ["Wrote 2 bytes to a.txt.", false, "Done: Wrote 2 bytes to a.txt."],
+    ["a.txt (2 bytes)\ndocs/", false, "Done: a.txt (2 bytes) …"],
+    ["one line\n", false, "Done: one line"],
+    ["x".repeat(5000), false, `Done: ${"x".repeat(120)} …`],
+    ["Error: the user said no", true, "That did not work: the user said no"],
+    ["Error: 3", false, "Done: Error: 3"],
+  ];
+  for (const [text, isError, said] of cases) {
+    const call = { type: "tool-call" as const, id: "call_1", name: "list_files", arguments: '{"path":"."}' };
+    const result = {
+      type: "tool-result" as const,
+      toolCallId: "call_1",
+      content: [{ type: "text" as const, text }],
+      isError,
+    };
+    const found = await answer([
+      user("go"),
+      { id: "a1", role: "assistant", content: [call], source: { kind: "model" } },
+      { id: "r1", role: "user", content: [result], source: { kind: "tool", callId: "call_1" } },
+    ]);
+    assertEquals([found.text, found.calls], [said, []]);
+  }
 });
