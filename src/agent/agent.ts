@@ -4,26 +4,35 @@
  * @module
  */
 import type { Approver } from "../approval/mod.ts";
+import { Hooks } from "../hooks/mod.ts";
 import type { Model } from "../model/model.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
-import { createSession, openSession, type Session, type SessionSettings } from "../session/mod.ts";
+import { createSession, openSession, type SessionSettings } from "../session/mod.ts";
 import type { SessionStore } from "../store/session_store.ts";
 import type { Guard, Tool } from "../tool/mod.ts";
 import { AgentSession } from "./agent_session.ts";
-import type { Loop } from "./loop.ts";
+import type { AgentHooks } from "./hooks.ts";
+import type { LoopSettings } from "./loop.ts";
 import type { RequestParameters } from "./request.ts";
+import { PARALLEL_TOOL_CALLS_MAX } from "./schedule_calls.ts";
 import { STEPS_PER_TURN_MAX } from "./turn.ts";
 import { Watchers } from "./watchers.ts";
 
 /** What an agent is made of. */
 export interface AgentOptions {
+  /** Where its sessions are kept. */
   readonly store: SessionStore;
+  /** Who is asked. */
   readonly model: Model;
+  /** Others, which a listener of `agent/request` may choose by provider and name. */
+  readonly models?: readonly Model[];
+  /** What it can do. Default: nothing. */
   readonly tools?: readonly Tool[];
   /** Asked in this order; the first that answers decides. Without any, what would ask is refused. */
   readonly approvers?: readonly Approver[];
   /** Looked at after policy and approval; each can only deny. */
   readonly guards?: readonly Guard[];
+  /** Stands at the head of every conversation. Default: none. */
   readonly systemPrompt?: string;
   /** Temperature, token limits and the like. */
   readonly parameters?: RequestParameters;
@@ -31,6 +40,10 @@ export interface AgentOptions {
   readonly approvalPolicy?: "ask" | "never";
   /** Default STEPS_PER_TURN_MAX. */
   readonly stepsPerTurnMax?: number;
+  /** How many calls may run side by side, of tools that say that this is safe. Default PARALLEL_TOOL_CALLS_MAX; 1 is none. */
+  readonly maxParallelToolCalls?: number;
+  /** Where listeners are registered. Default: a registry of its own, in which a notified listener's failure is lost. */
+  readonly hooks?: Hooks<AgentHooks>;
   /** Default: the store's. */
   readonly clock?: Clock;
   /** Default: the store's. */
@@ -59,19 +72,23 @@ export interface AgentResumeOptions {
 
 /** An agent. It holds no state of its own: everything is in the sessions. */
 export interface Agent {
+  /** Where listeners are registered, for all of the agent's sessions or for one of them. */
+  readonly hooks: Hooks<AgentHooks>;
   /**
    * Starts a session. Nothing is written before the first message.
    *
    * @throws {AlreadyExistsError} when the id is taken
+   * @throws what a listener of `agent/created` failed with; the session is closed then
    */
   create(options?: AgentCreateOptions): Promise<AgentSession>;
   /**
    * Goes on with a session: locks it, reads it, closes what a crash left open, and says in `resumed` what was found. Nothing
-   * is run again. Work that waits in the inbox runs with the next message.
+   * is run again. Work that waits in the inbox runs with the next message that wakes the loop.
    *
    * @throws {NotFoundError}
    * @throws {LockHeldError} when another writer is alive, also in this process
    * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when the log must not be written; nothing was changed
+   * @throws what a listener of `agent/created` failed with; the session is closed then
    */
   resume(id: string, options?: AgentResumeOptions): Promise<AgentSession>;
 }
@@ -80,7 +97,7 @@ export interface Agent {
  * Makes an agent.
  *
  * @throws {TypeError} when two tools share a name
- * @throws {RangeError} when `stepsPerTurnMax` is not a positive integer
+ * @throws {RangeError} when `stepsPerTurnMax` or `maxParallelToolCalls` is not a positive integer
  *
  * @example
  * ```ts
@@ -99,42 +116,43 @@ export interface Agent {
 export function createAgent(options: AgentOptions): Agent {
   const tools = new Map(options.tools?.map((tool) => [tool.name, tool]));
   if (tools.size !== (options.tools?.length ?? 0)) throw new TypeError("Cannot make an agent: two tools share a name");
-  const stepsPerTurnMax = options.stepsPerTurnMax ?? STEPS_PER_TURN_MAX;
-  if (!Number.isSafeInteger(stepsPerTurnMax) || stepsPerTurnMax < 1) {
-    throw new RangeError(`Cannot make an agent: stepsPerTurnMax is ${stepsPerTurnMax}, not a positive integer`);
-  }
-  const { store, clock, random } = options;
+  const { store, clock, random, hooks = new Hooks<AgentHooks>() } = options;
+  const settings: LoopSettings = {
+    models: [options.model, ...options.models ?? []],
+    tools,
+    approvers: options.approvers ?? [],
+    guards: options.guards ?? [],
+    policy: options.approvalPolicy ?? "ask",
+    systemPrompt: options.systemPrompt ?? "",
+    parameters: options.parameters ?? {},
+    stepsPerTurnMax: checkedCount("stepsPerTurnMax", options.stepsPerTurnMax ?? STEPS_PER_TURN_MAX),
+    maxParallelToolCalls: checkedCount(
+      "maxParallelToolCalls",
+      options.maxParallelToolCalls ?? PARALLEL_TOOL_CALLS_MAX,
+    ),
+    hooks,
+  };
 
   function settingsFor(watchers: Watchers, isVolatile: boolean | undefined): SessionSettings {
     return { clock, random, volatile: isVolatile, report: ({ error }) => watchers.tell({ kind: "error", error }) };
   }
 
-  function loopFor(session: Session, watchers: Watchers): Loop {
-    return {
-      session,
-      model: options.model,
-      tools,
-      approvers: options.approvers ?? [],
-      guards: options.guards ?? [],
-      policy: options.approvalPolicy ?? "ask",
-      systemPrompt: options.systemPrompt ?? "",
-      parameters: options.parameters ?? {},
-      stepsPerTurnMax,
-      tell: (live) => watchers.tell(live),
-      hasRequested: false,
-    };
-  }
-
   return {
+    hooks,
     async create({ id, cwd, volatile } = {}) {
       const watchers = new Watchers();
       const session = await createSession({ store, id, cwd, ...settingsFor(watchers, volatile) });
-      return new AgentSession(loopFor(session, watchers), watchers, null);
+      return await AgentSession.start({ session, settings, watchers, resumed: null }, "create");
     },
     async resume(id, { volatile, waitMs, signal } = {}) {
       const watchers = new Watchers();
       const { session, resumed } = await openSession({ store, id, waitMs, signal, ...settingsFor(watchers, volatile) });
-      return new AgentSession(loopFor(session, watchers), watchers, resumed);
+      return await AgentSession.start({ session, settings, watchers, resumed }, "resume");
     },
   };
+}
+
+function checkedCount(name: string, count: number): number {
+  if (Number.isSafeInteger(count) && count >= 1) return count;
+  throw new RangeError(`Cannot make an agent: ${name} is ${count}, not a positive integer`);
 }

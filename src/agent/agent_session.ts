@@ -5,23 +5,26 @@
  * @module
  */
 import { SessionClosedError } from "../errors.ts";
-import type { AbortCause, Block, Message, TurnEndReason } from "../event/mod.ts";
+import type { AbortCause, Block, Message, MessageSource } from "../event/mod.ts";
+import { type HookListener, HookOwner } from "../hooks/mod.ts";
 import type { Resumed, Session } from "../session/mod.ts";
-import { closeTurn } from "./close_turn.ts";
-import { discard, enqueue } from "./inbox.ts";
-import type { AgentStatus, LiveEvent, Loop } from "./loop.ts";
-import { runTurn, TurnCancelled, type TurnReport } from "./turn.ts";
+import { newMessageId } from "../tool/ids.ts";
+import { Driver } from "./driver.ts";
+import { TurnCancelled } from "./failure.ts";
+import type { AgentHooks, AgentStatus, LoopAgent } from "./hooks.ts";
+import { Inbox, type InboxTarget } from "./inbox.ts";
+import type { LiveEvent, Loop, LoopSettings } from "./loop.ts";
+import { Senders, type TurnOutcome } from "./senders.ts";
 import type { Watchers } from "./watchers.ts";
 
-/** What became of a message that was sent. */
-export type TurnOutcome =
-  /** Its turn ran. */
-  | TurnReport
-  /**
-   * No turn took it: it was cancelled while it waited, or the turn before it ended with `reason` and the loop stopped. In the
-   * second case it still waits, and the next `send` runs it first.
-   */
-  | { readonly turn: null; readonly reason: TurnEndReason; readonly isWaiting: boolean };
+/** What an {@linkcode AgentSession} is made from. `createAgent(…).create` and `.resume` do it. */
+export interface AgentSessionParts {
+  readonly session: Session;
+  readonly settings: LoopSettings;
+  readonly watchers: Watchers;
+  /** `null` for a session that was created. */
+  readonly resumed: Resumed | null;
+}
 
 /**
  * A session and its loop.
@@ -38,46 +41,73 @@ export type TurnOutcome =
  * }
  * ```
  */
-export class AgentSession implements AsyncDisposable {
-  /** The log: its history, its folds, its blobs. */
+export class AgentSession implements LoopAgent, AsyncDisposable {
+  /** The log: its history, its folds, its blobs. Hooks bound to it hear only this session. */
   readonly session: Session;
   /** What was found when it was resumed; `null` when it was created. */
   readonly resumed: Resumed | null;
 
   readonly #loop: Loop;
+  readonly #driver: Driver;
+  readonly #senders = new Senders();
   readonly #watchers: Watchers;
-  /** Who waits for which message. An entry leaves when its promise settles. */
-  readonly #waiting = new Map<string, PromiseWithResolvers<TurnOutcome>>();
-  #status: AgentStatus = "idle";
-  /** The newest driver. Never rejects. */
-  #driving: Promise<void> = Promise.resolve();
-  /** The controller of the open turn. Its first cause stays. */
-  #turn: AbortController | null = null;
-  /** Whether a message came after the open turn was cancelled: then the loop goes on with it. */
-  #isWokenAgain = false;
-  /** The messages the open turn has taken. */
-  #taken: readonly Message[] = [];
+  /** Of the listeners that were registered through this session. */
+  readonly #owner: HookOwner;
   #closing: Promise<void> | null = null;
 
-  /** Made by `createAgent(…).create` and `.resume`. */
-  constructor(loop: Loop, watchers: Watchers, resumed: Resumed | null) {
-    this.session = loop.session;
+  private constructor({ session, settings, watchers, resumed }: AgentSessionParts) {
+    this.session = session;
     this.resumed = resumed;
-    this.#loop = loop;
     this.#watchers = watchers;
-    loop.session.subscribe((event) => watchers.tell({ kind: "event", event }));
+    this.#owner = new HookOwner(session.id);
+    const inbox = new Inbox(session, {
+      inserted: (message, target) => this.#notify("agent/inbox/inserted", { agent: this, message, target }),
+      claimed: (message, turn) => {
+        this.#driver.take(message.id);
+        this.#notify("agent/inbox/claimed", { agent: this, message, turn });
+      },
+      discarded: (message) => this.#notify("agent/inbox/discarded", { agent: this, message }),
+    });
+    const tell = (live: LiveEvent) => watchers.tell(live);
+    this.#loop = { ...settings, session, agent: this, inbox, tell, requestGeneration: null };
+    this.#driver = new Driver(this.#loop, this.#senders, (status) => {
+      watchers.tell({ kind: "status", status });
+      this.#notify("agent/status", { agent: this, status });
+    });
+    watchers.add((live) => live.kind === "error" && this.#notify("agent/error", { agent: this, error: live.error }));
+    session.subscribe((event) => watchers.tell({ kind: "event", event }));
   }
 
+  /**
+   * Starts a loop: tells the listeners of `agent/created`, waits for them, and lets in what was sent meanwhile. For `createAgent`.
+   *
+   * @ignore
+   * @throws what a listener failed with; the session is closed then
+   */
+  static async start(parts: AgentSessionParts, source: "create" | "resume"): Promise<AgentSession> {
+    const agent = new AgentSession(parts);
+    try {
+      await parts.settings.hooks.serial("agent/created", [{ agent, source }], { subject: parts.session });
+    } catch (error) {
+      await agent.close().catch((error) => parts.watchers.tell({ kind: "error", error }));
+      throw error;
+    }
+    agent.#driver.release();
+    return agent;
+  }
+
+  /** Id of the session. */
   get id(): string {
     return this.session.id;
   }
 
+  /** Whether a turn is running. */
   get status(): AgentStatus {
-    return this.#status;
+    return this.#driver.status;
   }
 
   /**
-   * Sends a message. It waits its turn; turns run one after the other, one message each.
+   * Sends a message and waits for its turn. Turns run one after the other, one message each.
    *
    * @param options.signal takes the message back while it waits, and cancels its turn while that runs
    * @returns how its turn ended; a turn that failed is an outcome, with the error in it
@@ -89,37 +119,90 @@ export class AgentSession implements AsyncDisposable {
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<TurnOutcome> {
     const { signal } = options;
-    if (this.#closing !== null) throw new SessionClosedError(`Cannot send to session "${this.id}": it is closed`);
     signal?.throwIfAborted();
-    const content = typeof message === "string" ? [{ type: "text" as const, text: message }] : message;
-    const { id } = enqueue(this.session, content);
-    const settled = Promise.withResolvers<TurnOutcome>();
-    this.#waiting.set(id, settled);
-    const onAbort = () => this.#withdraw(id);
-    signal?.addEventListener("abort", onAbort, { once: true });
-    this.#wake();
+    const sent = this.#message(message);
+    const onAbort = () => this.#withdraw(sent.id);
+    // Waited for before it is in the inbox: a listener may take it back in the same breath.
+    const outcome = this.#senders.outcomeOf(sent.id);
     try {
-      return await settled.promise;
+      this.#insert("next-turn", sent);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#driver.wake();
+      return await outcome;
     } finally {
+      this.#senders.forget(sent.id);
       signal?.removeEventListener("abort", onAbort);
     }
+  }
+
+  /**
+   * Queues a message for a turn of its own, and wakes the loop. Like `send`, for those who do not wait.
+   *
+   * @returns the message as it is queued
+   * @throws whatever refused it, {@linkcode SessionClosedError} after `close()`; a TypeError when called in the middle of an append
+   */
+  followup(message: string | readonly Block[], source?: MessageSource): Message {
+    const queued = this.#insert("next-turn", this.#message(message, source));
+    this.#driver.wake();
+    return queued;
+  }
+
+  /**
+   * Queues a message for the next step, and wakes the loop: a running turn sees it at its next step and does not end before.
+   * While a cancelled turn winds up, it waits for the next turn instead.
+   *
+   * @returns the message as it is queued
+   * @throws as {@linkcode AgentSession.followup}
+   */
+  steer(message: string | readonly Block[], source?: MessageSource): Message {
+    const target = this.#driver.isCancelled ? "next-turn" : "next-step";
+    const queued = this.#insert(target, this.#message(message, source));
+    this.#driver.wake();
+    return queued;
+  }
+
+  /**
+   * Queues a message for the next step, whenever that is. Wakes nobody.
+   *
+   * @returns the message as it is queued
+   * @throws as {@linkcode AgentSession.followup}
+   */
+  inject(message: string | readonly Block[], source?: MessageSource): Message {
+    return this.#insert("next-step", this.#message(message, source));
   }
 
   /**
    * Cancels the running turn and takes back what still waits. Bodies that run are told and waited for. Does nothing while idle;
    * the first cause counts.
    *
-   * @param options.keepInbox leaves what waits for the next `send`
+   * @param options.keepInbox leaves what waits for the next message that wakes the loop
+   * @throws {TypeError} when the log could not hold the cause; nothing was cancelled
    */
   cancel(cause: AbortCause = { kind: "user" }, options: { readonly keepInbox?: boolean } = {}): void {
-    if (this.#status === "idle") return;
-    if (options.keepInbox !== true) this.#takeBack(this.session.folds.inbox.nextTurn.map(({ id }) => id), cause);
-    this.#abortTurn(cause);
+    if (this.status === "idle") return;
+    const reason = new TurnCancelled(cause);
+    if (options.keepInbox !== true) this.#takeBack(this.#loop.inbox.ids, reason);
+    this.#driver.cancel(reason);
   }
 
   /** Resolves when no turn is running. */
   async whenIdle(): Promise<void> {
-    while (this.#status === "running") await this.#driving;
+    await this.#driver.whenIdle();
+  }
+
+  /**
+   * Listens to a hook of this session alone, until it is closed.
+   *
+   * @param options.prepend stands before everyone who is there now
+   * @returns takes the listener away
+   * @throws {RangeError} when the hook has too many listeners; a TypeError when the session is closed
+   */
+  on<Name extends keyof AgentHooks & string>(
+    name: Name,
+    listener: HookListener<AgentHooks[Name]>,
+    options: { readonly prepend?: boolean } = {},
+  ): () => void {
+    return this.#loop.hooks.on(name, listener, { ...options, subject: this.session, owner: this.#owner });
   }
 
   /**
@@ -141,119 +224,71 @@ export class AgentSession implements AsyncDisposable {
     return this.#closing ??= this.#close();
   }
 
+  /** As {@linkcode AgentSession.close}. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
   async #close(): Promise<void> {
-    this.cancel({ kind: "disposed" }, { keepInbox: true });
+    this.#driver.end();
     await this.whenIdle();
-    await this.session.close();
-  }
-
-  #abortTurn(cause: AbortCause): void {
-    this.#isWokenAgain = false;
-    this.#turn?.abort(new TurnCancelled(cause));
-  }
-
-  #wake(): void {
-    this.#isWokenAgain = true;
-    if (this.#status === "running") return;
-    this.#setStatus("running");
-    this.#driving = this.#drive();
-  }
-
-  async #drive(): Promise<void> {
-    // The rest of a burst of messages is in the inbox before the first turn starts.
-    await null;
-    while (await this.#oneTurn());
-  }
-
-  /**
-   * Runs a turn when there is work. Whoever waits is told in the same breath in which the loop goes on or goes idle: a message
-   * that is sent in answer finds a driver that is surely running, or surely not.
-   *
-   * @returns whether there may be more to do
-   */
-  async #oneTurn(): Promise<boolean> {
-    const { session } = this;
-    if (this.#closing !== null) return this.#rest({ kind: "aborted", reason: { kind: "disposed" } });
-    if (session.folds.inbox.nextTurn.length === 0) return this.#rest({ kind: "completed" });
-    const controller = this.#turn = new AbortController();
-    this.#taken = [];
-    const onClaim = (messages: readonly Message[]) => this.#taken = [...this.#taken, ...messages];
-    let report: TurnReport;
     try {
-      // Left open by a turn whose end the log refused.
-      if (session.folds.brackets.turn !== null) await closeTurn(session, LEFT_OPEN);
-      report = await runTurn(this.#loop, controller.signal, onClaim);
-    } catch (error) {
-      this.#turn = null;
-      return this.#fail(error);
+      await this.session.close();
+    } finally {
+      this.#notify("agent/disposed", { agent: this });
+      this.#owner.dispose();
     }
-    this.#turn = null;
-    if (report.error !== null) this.#watchers.tell({ kind: "error", error: report.error });
-    for (const { id } of this.#taken) this.#settle(id, report);
-    const { kind } = report.reason;
-    const goesOn = kind === "completed" || kind === "max-tokens" || (kind === "aborted" && this.#isWokenAgain);
-    return goesOn ? true : this.#rest(report.reason);
   }
 
-  /** Goes idle. What still waits is told why it does. */
-  #rest(reason: TurnEndReason): false {
-    for (const id of [...this.#waiting.keys()]) this.#settle(id, { turn: null, reason, isWaiting: true });
-    this.#setStatus("idle");
-    return false;
+  #message(content: string | readonly Block[], source: MessageSource = { kind: "user" }): Message {
+    if (this.#closing !== null) throw new SessionClosedError(`Cannot send to session "${this.id}": it is closed`);
+    const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
+    return { content: blocks, source, role: "user", id: newMessageId(this.session.random) };
   }
 
-  /** Goes idle because the log refused a turn. What made the session read-only says more than the append that met it. */
-  #fail(error: unknown): false {
-    this.#watchers.tell({ kind: "error", error });
-    const reason = this.session.failure ?? error;
-    for (const { reject } of this.#waiting.values()) reject(reason);
-    this.#waiting.clear();
-    this.#setStatus("idle");
-    return false;
-  }
-
-  #setStatus(status: AgentStatus): void {
-    this.#status = status;
-    this.#watchers.tell({ kind: "status", status });
+  #insert(target: InboxTarget, message: Message): Message {
+    this.#loop.inbox.insert(target, [message]);
+    return message;
   }
 
   /** The sender gave up: the message is taken back, or its turn cancelled. */
   #withdraw(id: string): void {
-    const cause: AbortCause = { kind: "user" };
-    if (this.#taken.some((message) => message.id === id)) this.#abortTurn(cause);
-    else this.#takeBack([id], cause);
+    const reason = new TurnCancelled({ kind: "user" });
+    if (this.#driver.hasTaken(id)) this.#driver.cancel(reason);
+    else this.#takeBack(new Set([id]), reason);
   }
 
   /** Takes messages out of the inbox and tells their senders. */
-  #takeBack(ids: readonly string[], cause: AbortCause): void {
-    const act = () => {
-      for (const { id } of discard(this.session, ids)) {
-        this.#settle(id, { turn: null, reason: { kind: "aborted", reason: cause }, isWaiting: false });
-      }
+  #takeBack(ids: ReadonlySet<string>, { abortCause }: TurnCancelled): void {
+    const takeBack = () => {
+      this.#loop.inbox.discard(ids);
+      const outcome: TurnOutcome = { turn: null, reason: { kind: "aborted", reason: abortCause }, isWaiting: false };
+      for (const id of ids) if (!this.#driver.hasTaken(id)) this.#senders.settle(id, outcome);
     };
     try {
-      act();
+      takeBack();
     } catch {
       // Called by an observer, in the middle of an append: again when that is over.
       queueMicrotask(() => {
         try {
-          act();
+          takeBack();
         } catch (error) {
-          // A log that takes no events: the message stays, and the turn is cancelled all the same.
-          this.#watchers.tell({ kind: "error", error });
+          // A log that takes no events: the messages stay, and the turn is cancelled all the same.
+          this.#loop.tell({ kind: "error", error });
         }
       });
     }
   }
 
-  #settle(id: string, outcome: TurnOutcome): void {
-    this.#waiting.get(id)?.resolve(outcome);
-    this.#waiting.delete(id);
+  #notify<Name extends EmittedHook>(name: Name, event: AgentHooks[Name]["args"][0]): void {
+    this.#loop.hooks.notify(name, [event] as never, { subject: this.session });
   }
 }
 
-const LEFT_OPEN: TurnEndReason = { kind: "aborted", reason: { kind: "disposed" } };
+type EmittedHook =
+  | "agent/status"
+  | "agent/error"
+  | "agent/inbox/inserted"
+  | "agent/inbox/claimed"
+  | "agent/inbox/discarded"
+  | "agent/disposed";

@@ -4,20 +4,24 @@
  * @see execution §1.4
  * @module
  */
+import { hasCode } from "../errors.ts";
 import { type EventData, TOOL_OUTCOME_UNKNOWN, type TurnEndReason } from "../event/mod.ts";
 import type { PendingCall } from "../fold/mod.ts";
-import { hasCode } from "../errors.ts";
 import type { Session } from "../session/mod.ts";
 import { newMessageId } from "../tool/ids.ts";
 import { abortedBeforeDispatch, failureOf } from "../tool/outcome.ts";
 
+/** How long a full buffer may take to make room for the events that close a turn, in milliseconds. */
+export const MAKE_ROOM_TIMEOUT_MS = 10_000;
+
 /**
  * Ends the open turn. What was never started is recorded and answered with `ABORTED_BEFORE_DISPATCH`; what was marked and has
- * no result (the log refused it) is answered with `TOOL_OUTCOME_UNKNOWN`. A full buffer is flushed once.
+ * no result (the log refused it) is answered with `TOOL_OUTCOME_UNKNOWN`.
  *
- * Repeating it after a failure goes on where it stopped.
+ * What refuses is reported, and everything is tried once more; that goes on where it stopped.
  *
- * @throws whatever refused an append or that flush; the turn is open still
+ * @param report told about the first refusal
+ * @throws the second refusal; the turn is open still
  *
  * @example
  * ```ts
@@ -25,18 +29,32 @@ import { abortedBeforeDispatch, failureOf } from "../tool/outcome.ts";
  * import { closeTurn } from "./close_turn.ts";
  *
  * async function giveUp(session: Session): Promise<void> {
- *   if (session.folds.brackets.turn !== null) await closeTurn(session, { kind: "aborted", reason: { kind: "user" } });
+ *   if (session.folds.brackets.turn === null) return;
+ *   await closeTurn(session, { kind: "aborted", reason: { kind: "user" } }, console.error);
  * }
  * ```
  */
-export async function closeTurn(session: Session, reason: TurnEndReason): Promise<void> {
+export async function closeTurn(
+  session: Session,
+  reason: TurnEndReason,
+  report: (error: unknown) => void,
+): Promise<void> {
   try {
     close(session, reason);
   } catch (error) {
-    if (!hasCode(error, "BUFFER_FULL")) throw error;
-    await session.flush();
+    report(error);
+    await makeRoom(session, error);
     close(session, reason);
   }
+}
+
+/** Neither a flush that fails nor one that hangs decides anything: the next append does. */
+async function makeRoom(session: Session, refusal: unknown): Promise<void> {
+  if (!hasCode(refusal, "BUFFER_FULL")) return;
+  const deadline = new AbortController();
+  const stopTimer = session.clock.schedule(MAKE_ROOM_TIMEOUT_MS, () => deadline.abort());
+  await session.flush({ signal: deadline.signal }).catch(() => {});
+  stopTimer();
 }
 
 function close(session: Session, reason: TurnEndReason): void {

@@ -1,5 +1,5 @@
 /**
- * The agent: its loop, its sessions, its models.
+ * The agent: its loop, its sessions, its hooks, its models.
  *
  * @module
  */
@@ -10,11 +10,32 @@ export {
   type AgentResumeOptions,
   createAgent,
 } from "./agent.ts";
-export { AgentSession, type TurnOutcome } from "./agent_session.ts";
+export { AgentSession } from "./agent_session.ts";
+export { ATTEMPTS_PER_STEP_MAX } from "./ask_model.ts";
 export { RESPONSE_CHUNKS_MAX, RESPONSE_SIZE_MAX } from "./attempt.ts";
+export { TurnCancelled } from "./failure.ts";
+export type {
+  AgentHooks,
+  AgentStatus,
+  Assembly,
+  CallConfig,
+  LoopAgent,
+  LoopHooks,
+  LoopPlace,
+  ProposedStep,
+  RecoveryAction,
+  RequestFailure,
+  StepDecision,
+  StreamPlace,
+} from "./hooks.ts";
 export { INBOX_MESSAGES_MAX } from "./inbox.ts";
-export type { AgentStatus, LiveEvent } from "./loop.ts";
-export { requestOf, type RequestParameters } from "./request.ts";
-export { STEPS_PER_TURN_MAX, TurnCancelled, type TurnReport } from "./turn.ts";
+export type { LiveEvent } from "./loop.ts";
+export { NO_RESULT_TEXT, pairedMessages } from "./paired_messages.ts";
+export { type PastRequest, pastRequests, requestOf, type RequestParameters } from "./request.ts";
+export { installRetryPolicy, RETRY_CODES, type RetryPolicyOptions } from "./retry_policy.ts";
+export { APPROVAL_POLICY_ORDER, type ContextSection } from "./runtime_context.ts";
+export { PARALLEL_TOOL_CALLS_MAX } from "./schedule_calls.ts";
+export type { TurnOutcome } from "./senders.ts";
+export { STEPS_PER_TURN_MAX, type TurnReport } from "./turn.ts";
 export { WATCHERS_MAX } from "./watchers.ts";
 export * from "./models/mod.ts";

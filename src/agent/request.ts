@@ -4,10 +4,20 @@
  * @see execution §1.2 (8 to 10)
  * @module
  */
-import { deepEqualJson, type EventData, type EventDraft, type JsonValue, type RequestHeader } from "../event/mod.ts";
-import { deriveMessages, type LogFolds } from "../fold/mod.ts";
+import {
+  deepEqualJson,
+  type EventData,
+  type EventDraft,
+  isEvent,
+  type JsonValue,
+  type RequestHeader,
+  type SessionEvent,
+  type ToolSchema,
+} from "../event/mod.ts";
+import { deriveMessages, logFold, type LogFolds } from "../fold/mod.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import type { Tool } from "../tool/mod.ts";
+import type { CallConfig } from "./hooks.ts";
+import { pairedMessages } from "./paired_messages.ts";
 
 /** What is set beside provider and model. */
 export type RequestParameters = Omit<RequestHeader["config"], "provider" | "model">;
@@ -34,52 +44,99 @@ export type RequestParameters = Omit<RequestHeader["config"], "provider" | "mode
  */
 export function requestOf(sessionId: string, { route, surface }: Pick<LogFolds, "route" | "surface">): ModelRequest {
   if (route.header === null) throw new TypeError("Cannot make a request: the log has no request/header");
-  return Object.freeze({ sessionId, header: route.header, messages: Object.freeze(deriveMessages(surface)) });
+  const messages = pairedMessages(deriveMessages(surface));
+  return Object.freeze({ sessionId, header: route.header, messages: Object.freeze(messages) });
 }
 
-/** What a loop asks with. */
+/** A request that was made, and where the log says how it went. */
+export interface PastRequest {
+  /** seq of the `assistant/message` or `assistant/attempt` that holds its stream. */
+  readonly seq: number;
+  /** The request as it was sent. */
+  readonly request: ModelRequest;
+}
+
+/**
+ * Every request a log tells of, made again, in order. What was sent and not answered before a crash is not among them.
+ *
+ * @param events a whole log
+ *
+ * @example
+ * ```ts
+ * import { pastRequests } from "./request.ts";
+ *
+ * if ([...pastRequests("s1", [])].length !== 0) throw new Error("unreachable");
+ * ```
+ */
+export function* pastRequests(sessionId: string, events: Iterable<SessionEvent>): Generator<PastRequest> {
+  let folds = logFold.initial();
+  for (const event of events) {
+    const isAnswer = isEvent(event, "assistant/message") || isEvent(event, "assistant/attempt");
+    if (isAnswer && folds.route.header !== null) yield { seq: event.seq, request: requestOf(sessionId, folds) };
+    folds = logFold.apply(folds, event);
+  }
+}
+
+/** What the next request is made with. */
 export interface RequestSettings {
-  readonly model: Model;
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly parameters: RequestParameters;
+  readonly config: CallConfig;
+  /** Who will be asked, as far as it is known. */
+  readonly model: Model | null;
+  readonly tools: readonly ToolSchema[];
+  /**
+   * - `first` of this process in this session: the header is logged in any case
+   * - `series`: the conversation before it was rewritten, so that the provider has cached nothing of it: the header is logged too
+   * - `next`: the header is logged when it has changed
+   */
+  readonly position: "first" | "series" | "next";
 }
 
 /**
  * The `request/header` and `request/context` that the log needs before the next request; none when both still hold.
  *
- * @param isFirst whether this process makes its first request in this session: then the header is logged in any case
- *
  * @example
  * ```ts
  * import { logFold } from "../fold/mod.ts";
- * import { scripted } from "./models/mod.ts";
  * import { routeDrafts } from "./request.ts";
  *
- * const drafts = routeDrafts(logFold.initial().route, { model: scripted([]), tools: new Map(), parameters: {} }, true);
+ * const settings = { config: { provider: "p", model: "m" }, model: null, tools: [], position: "first" } as const;
+ * const drafts = routeDrafts(logFold.initial().route, settings);
  * if (drafts.map((draft) => draft.type).join() !== "request/header,request/context") throw new Error("unreachable");
  * ```
  */
-export function routeDrafts(route: LogFolds["route"], settings: RequestSettings, isFirst: boolean): EventDraft[] {
-  const { model, parameters } = settings;
-  const { provider, id, contextWindow } = model;
-  const tools = [...settings.tools.values()].map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parameters,
-  }));
+export function routeDrafts(route: LogFolds["route"], settings: RequestSettings): EventDraft[] {
+  const { config, model, tools } = settings;
   const header: RequestHeader = {
-    config: { provider, model: id, ...present(parameters) },
-    ...(tools.length === 0 ? {} : { tools }),
+    config: present(config),
+    ...(tools.length === 0
+      ? {}
+      : { tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })) }),
   };
-  const context: EventData["request/context"] = { provider, model: id, ...present({ contextWindow }) };
+  const contextWindow = model?.id === config.model ? model.contextWindow : undefined;
+  const context: EventData["request/context"] = {
+    provider: config.provider,
+    model: config.model,
+    ...present({ contextWindow }),
+  };
 
   const drafts: EventDraft[] = [];
-  if (isFirst || !isSame(route.header, header)) {
-    const reason = !isFirst ? "change" : route.header === null ? "initial" : "resume";
-    drafts.push({ type: "request/header", data: { header, reason } });
-  }
+  const reason = headerReason(route, header, settings.position);
+  if (reason !== null) drafts.push({ type: "request/header", data: { header, ...reason } });
   if (!isSame(route.context, context)) drafts.push({ type: "request/context", data: context });
   return drafts;
+}
+
+type HeaderReason = Pick<EventData["request/header"], "reason" | "startsSeries">;
+
+function headerReason(
+  route: LogFolds["route"],
+  header: RequestHeader,
+  position: RequestSettings["position"],
+): HeaderReason | null {
+  if (position === "first") return { reason: route.header === null ? "initial" : "resume" };
+  const hasChanged = !isSame(route.header, header);
+  if (position === "series") return hasChanged ? { reason: "change", startsSeries: true } : { reason: "series" };
+  return hasChanged ? { reason: "change" } : null;
 }
 
 function isSame(logged: unknown, wanted: unknown): boolean {

@@ -4,22 +4,24 @@
  * @see execution §1.2, §1.3
  * @module
  */
-import { passBarrier } from "../checkpoint/mod.ts";
-import { HoldfastError } from "../errors.ts";
-import type { AbortCause, LlmFailure, Message, TurnEndReason, Usage } from "../event/mod.ts";
-import { messageOf } from "../tool/mod.ts";
+import type { TurnEndReason, Usage } from "../event/mod.ts";
 import { closeTurn } from "./close_turn.ts";
-import { claim } from "./inbox.ts";
+import { endReasonOf, StepLimit, TurnLeftOpen } from "./failure.ts";
+import { hookAnswer } from "./hook_answer.ts";
 import type { Loop } from "./loop.ts";
-import { ModelFailed, runStep } from "./step.ts";
+import { runStep } from "./step.ts";
+import { enterStep } from "./step_entry.ts";
 
 /** How many steps a turn may have unless the host says otherwise. The turn then ends with the error `STEP_LIMIT`. */
 export const STEPS_PER_TURN_MAX = 200;
 
 /** How a turn went. */
 export interface TurnReport {
+  /** Its number. */
   readonly turn: number;
+  /** Why it ended, as the log says it. */
   readonly reason: TurnEndReason;
+  /** How many steps it had. */
   readonly steps: number;
   /** What the turn's requests cost, as far as the provider said; `null` when it did not. */
   readonly usage: Usage | null;
@@ -27,23 +29,12 @@ export interface TurnReport {
   readonly error: unknown;
 }
 
-/** The reason of a turn's signal: who cancelled it. */
-export class TurnCancelled extends Error {
-  readonly abortCause: AbortCause;
-
-  constructor(abortCause: AbortCause) {
-    super(`The turn was cancelled (${abortCause.kind})`);
-    this.name = "AbortError";
-    this.abortCause = abortCause;
-  }
-}
-
 /**
  * Runs the next turn to its end. Whatever happens in it, the turn is closed and every call answered when this resolves.
  *
- * @param signal aborted with a {@linkcode TurnCancelled}; bodies that run are waited for
- * @param onClaim told which messages the turn has taken
- * @throws whatever refused `turn/start` (nothing happened then) or the events that close the turn (it is open still)
+ * @param signal aborted with a `TurnCancelled`; bodies that run are waited for
+ * @throws whatever refused `turn/start`; nothing happened then
+ * @throws {TurnLeftOpen} when the log refused the events that close the turn
  *
  * @example
  * ```ts
@@ -51,16 +42,12 @@ export class TurnCancelled extends Error {
  * import { runTurn } from "./turn.ts";
  *
  * async function oneTurn(loop: Loop): Promise<string> {
- *   const report = await runTurn(loop, new AbortController().signal, () => {});
+ *   const report = await runTurn(loop, new AbortController().signal);
  *   return report.reason.kind;
  * }
  * ```
  */
-export async function runTurn(
-  loop: Loop,
-  signal: AbortSignal,
-  onClaim: (messages: readonly Message[]) => void,
-): Promise<TurnReport> {
+export async function runTurn(loop: Loop, signal: AbortSignal): Promise<TurnReport> {
   const { session } = loop;
   const turn = session.folds.brackets.lastTurn + 1;
   session.append({ type: "turn/start", data: { turn } });
@@ -68,13 +55,18 @@ export async function runTurn(
   let reason: TurnEndReason;
   let error: unknown = null;
   try {
-    reason = await runSteps(loop, { turn, signal, onClaim, tally });
+    reason = await runSteps(loop, turn, signal, tally);
   } catch (thrown) {
-    // The cancel wins over whatever it caused.
-    reason = signal.aborted ? abortedBy(signal) : { kind: "error", error: failureFacts(thrown) };
-    error = signal.aborted ? null : thrown;
+    reason = endReasonOf(thrown, signal);
+    if (reason.kind === "error") error = thrown;
   }
-  await closeTurn(session, reason);
+  try {
+    await closeTurn(session, reason, (refusal) => loop.tell({ kind: "error", error: refusal }));
+  } catch (refusal) {
+    throw new TurnLeftOpen(reason, refusal);
+  } finally {
+    if (reason.kind === "error") loop.tell({ kind: "error", error });
+  }
   return { turn, reason, ...tally, error };
 }
 
@@ -83,50 +75,37 @@ interface Tally {
   usage: Usage | null;
 }
 
-interface TurnPlace {
-  readonly turn: number;
-  readonly signal: AbortSignal;
-  readonly onClaim: (messages: readonly Message[]) => void;
-  readonly tally: Tally;
-}
-
-async function runSteps(loop: Loop, { turn, signal, onClaim, tally }: TurnPlace): Promise<TurnEndReason> {
-  const { session } = loop;
+async function runSteps(loop: Loop, turn: number, signal: AbortSignal, tally: Tally): Promise<TurnEndReason> {
+  const { agent, inbox } = loop;
   // Two facts, because a turn that hit the ceiling may still owe the model the results of its calls.
   let hitCeiling = false;
+  // A turn that was given nothing has nothing to do.
+  let owesStep = false;
   for (let step = 1;; step++) {
     if (step > loop.stepsPerTurnMax) throw new StepLimit(loop.stepsPerTurnMax);
     signal.throwIfAborted();
-    const messages = claim(session, step === 1);
-    onClaim(messages);
-    await passBarrier(session, { barrier: "pre-step", throughSeq: session.nextSeq - 1, signal });
+    // Listeners are handed this very object.
+    const place = Object.freeze({ agent, turn, step, signal });
+    const entry = await enterStep(loop, place);
+    if (entry === null) return { kind: "blocked" };
+    if (entry.messages.length === 0 && !owesStep) break;
+
     tally.steps = step;
-    const end = await runStep(loop, { turn, step, messages, signal });
+    const end = await runStep(loop, place, entry);
     tally.usage = sum(tally.usage, end.usage);
     signal.throwIfAborted();
     hitCeiling ||= end.kind === "max-tokens";
-    const owesAnswer = end.kind === "called-tools" || session.folds.inbox.nextStep.length > 0;
-    if (!owesAnswer) return { kind: hitCeiling ? "max-tokens" : "completed" };
+    owesStep = end.kind === "called-tools";
+    if (owesStep) continue;
+    if (inbox.length("next-step") === 0) await stopping(loop, turn, signal);
+    if (inbox.length("next-step") === 0) break;
   }
+  return { kind: hitCeiling ? "max-tokens" : "completed" };
 }
 
-class StepLimit extends Error {
-  constructor(limit: number) {
-    super(`The turn reached ${limit} steps and was ended`);
-  }
-}
-
-function abortedBy(signal: AbortSignal): TurnEndReason {
-  const { reason } = signal;
-  return { kind: "aborted", reason: reason instanceof TurnCancelled ? reason.abortCause : { kind: "user" } };
-}
-
-/** A provider's failure keeps its facts and a refusal of ours its code; anything else is `UNKNOWN`. */
-function failureFacts(error: unknown): LlmFailure {
-  if (error instanceof ModelFailed) return error.failure;
-  const message = messageOf(error);
-  if (error instanceof StepLimit) return { message, code: "STEP_LIMIT" };
-  return { message, code: error instanceof HoldfastError ? error.code : "UNKNOWN" };
+/** Whoever objects to the end of the turn steers. */
+async function stopping({ session, hooks, agent }: Loop, turn: number, signal: AbortSignal): Promise<void> {
+  await hookAnswer(signal, () => hooks.serial("agent/turn-stopping", [{ agent, turn, signal }], { subject: session }));
 }
 
 function sum(left: Usage | null, right: Usage | null): Usage | null {

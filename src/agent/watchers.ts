@@ -9,7 +9,7 @@ import type { LiveEvent } from "./loop.ts";
 export const WATCHERS_MAX = 256;
 
 /**
- * Those who watch. None of them can harm the loop.
+ * Those who watch. None of them can harm the loop: what one throws, or rejects with, is ignored.
  *
  * @example
  * ```ts
@@ -46,7 +46,8 @@ export class Watchers {
   tell(live: LiveEvent): void {
     for (const watcher of [...this.#watchers]) {
       try {
-        watcher(live);
+        const answer: unknown = watcher(live);
+        if (answer instanceof Promise) answer.catch(() => {});
       } catch {
         // Its own business.
       }

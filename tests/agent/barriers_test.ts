@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { scripted } from "../../src/agent/mod.ts";
 import { gatedModelStream } from "../../src/checkpoint/mod.ts";
-import { LockLostError, StorageLostError } from "../../src/errors.ts";
+import { LockLostError, SequenceGapError, StorageLostError } from "../../src/errors.ts";
 import { isEvent } from "../../src/event/mod.ts";
 import type { ToolDefinition } from "../../src/tool/mod.ts";
 import { settle } from "../support/fake_clock.ts";
@@ -214,3 +214,11 @@ const SCRIPT = [
   [{ text: "done" }],
 ];
 const TOOLS = [noting([], { name: "pay", effect: "opaque" }), noting([], { name: "look", effect: "none" })];
+
+Deno.test("exec/C19, exec/C25: an acknowledgement that does not reach the request lets no model be asked", async () => {
+  const on = await stage([[{ text: "x" }]]);
+  at(on, "request/context", () => on.store.inject({ acknowledge: 2 }));
+  // Store and writer do not agree on the log any more: it takes no events, not even those that close the turn.
+  await assertRejects(() => on.session.send("go"), SequenceGapError);
+  assertEquals([on.requests.length, on.session.status], [0, "idle"]);
+});

@@ -29,10 +29,13 @@ export interface OpenAiCompatibleOptions {
   readonly baseUrl?: string;
   /** Sent as a bearer token. Never part of a message, an error or the log. */
   readonly apiKey?: string;
+  /** Sends the requests. It is called without a `this`. */
   readonly fetch: typeof globalThis.fetch;
+  /** Times the endpoint's silence, and tells how far away a date in `Retry-After` is. */
   readonly clock: Clock;
   /** Default IDLE_TIMEOUT_MS. */
   readonly idleTimeoutMs?: number;
+  /** Tokens of context, when known. Never sent to the endpoint. */
   readonly contextWindow?: number;
   /** The provider's name in the log. Default "openai". */
   readonly provider?: string;

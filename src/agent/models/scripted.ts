@@ -47,6 +47,7 @@ export interface ScriptedOptions {
   readonly provider?: string;
   /** Default "scripted". */
   readonly id?: string;
+  /** Tokens of context the model says it has; by default it does not say. */
   readonly contextWindow?: number;
 }
 
