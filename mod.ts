@@ -35,6 +35,7 @@ export * from "./src/store/session_store.ts";
 export * from "./src/model/model.ts";
 export * from "./src/event/mod.ts";
 export * from "./src/fold/mod.ts";
+export * from "./src/hooks/mod.ts";
 export * from "./src/session/mod.ts";
 export * from "./src/checkpoint/mod.ts";
 export * from "./src/approval/mod.ts";

@@ -51,6 +51,7 @@ export abstract class HoldfastError extends Error {
   /** What the caller can do next, as a stable word. */
   abstract readonly code: ErrorCode;
 
+  /** Takes the error's `name` from the class that is constructed. */
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = new.target.name;
@@ -73,41 +74,49 @@ export function hasCode(error: unknown, code: ErrorCode): boolean {
 
 /** The name is taken; the bytes that were there first are still there. */
 export class AlreadyExistsError extends HoldfastError {
+  /** The stable code. */
   readonly code = "ALREADY_EXISTS";
 }
 
 /** There is nothing under this name. */
 export class NotFoundError extends HoldfastError {
+  /** The stable code. */
   readonly code = "NOT_FOUND";
 }
 
 /** Another writer, here or in another process, is alive and holds the lock: wait, or open for reading. */
 export class LockHeldError extends HoldfastError {
+  /** The stable code. */
   readonly code = "LOCK_HELD";
 }
 
 /** The file or its lock is not the one we opened any more: stop writing, and reopen. */
 export class LockLostError extends HoldfastError {
+  /** The stable code. */
   readonly code = "LOCK_LOST";
 }
 
 /** The medium has no room. Nothing was acknowledged; free space and try again. */
 export class StorageFullError extends HoldfastError {
+  /** The stable code. */
   readonly code = "STORAGE_FULL";
 }
 
 /** The medium took fewer bytes than it was given. The file was cut back to its old length. */
 export class ShortWriteError extends HoldfastError {
+  /** The stable code. */
   readonly code = "SHORT_WRITE";
 }
 
 /** The medium refused to make bytes durable, twice. The session is read-only until it is reopened. */
 export class SyncFailedError extends HoldfastError {
+  /** The stable code. */
   readonly code = "SYNC_FAILED";
 }
 
 /** The medium cannot be reached: gone, unreadable, forbidden, or not of a kind we write to. */
 export class StorageLostError extends HoldfastError {
+  /** The stable code. */
   readonly code = "STORAGE_LOST";
 }
 
@@ -121,9 +130,12 @@ export interface DamageLocation {
 
 /** A complete frame does not decode, has a wrong checksum, or is no frame at all. */
 export class CorruptFrameError extends HoldfastError {
+  /** The stable code. */
   readonly code = "CORRUPT_FRAME";
+  /** Offset of the first byte that could not be accepted; undefined when no file offset is known. */
   readonly offsetBytes: number | undefined;
 
+  /** Takes from `options` where the damage lies, as far as it is known. A frame has no `seq`, so that is not kept. */
   constructor(message: string, options: { cause?: unknown } & DamageLocation = {}) {
     super(message, options);
     this.offsetBytes = options.offsetBytes;
@@ -132,10 +144,14 @@ export class CorruptFrameError extends HoldfastError {
 
 /** The bytes are whole but do not form a log: a bad header or row, a gap, an impossible surface operation. */
 export class CorruptLogError extends HoldfastError {
+  /** The stable code. */
   readonly code = "CORRUPT_LOG";
+  /** Offset of the first byte that could not be accepted; undefined when no file offset is known. */
   readonly offsetBytes: number | undefined;
+  /** The sequence number that was expected there; undefined when it is no single event that is wrong. */
   readonly seq: number | undefined;
 
+  /** Takes from `options` where the damage lies, as far as it is known. */
   constructor(message: string, options: { cause?: unknown } & DamageLocation = {}) {
     super(message, options);
     this.offsetBytes = options.offsetBytes;
@@ -145,13 +161,16 @@ export class CorruptLogError extends HoldfastError {
 
 /** The log is intact, but of another version, or holds an event this build must not skip. The message names the direction. */
 export class UnsupportedFormatError extends HoldfastError {
+  /** The stable code. */
   readonly code = "UNSUPPORTED_FORMAT";
+  /** The sequence number of the event that must not be skipped; undefined when it is the header or the layout. */
   readonly seq: number | undefined;
   /** The version found, when it is the version that is not supported. */
   readonly version: number | undefined;
   /** The event type found, when it is an event that is not known. */
   readonly type: string | undefined;
 
+  /** Takes from `options` what was found: a version, or the `seq` and type of an event. */
   constructor(message: string, options: { cause?: unknown; seq?: number; version?: number; type?: string } = {}) {
     super(message, options);
     this.seq = options.seq;
@@ -162,45 +181,54 @@ export class UnsupportedFormatError extends HoldfastError {
 
 /** Refused at append: a reopen would not understand this event. Custom types need `ignorable: true`. */
 export class UnknownEventError extends HoldfastError {
+  /** The stable code. */
   readonly code = "UNKNOWN_EVENT";
 }
 
 /** The file a migration read is not the file that is there now. */
 export class SourceDriftError extends HoldfastError {
+  /** The stable code. */
   readonly code = "SOURCE_DRIFT";
 }
 
 /** The batch does not continue the log. */
 export class SequenceGapError extends HoldfastError {
+  /** The stable code. */
   readonly code = "SEQUENCE_GAP";
 }
 
 /** A newer owner took the session over. */
 export class FencedError extends HoldfastError {
+  /** The stable code. */
   readonly code = "FENCED";
 }
 
 /** A barrier got no acknowledgement, so what waited behind it did not run. */
 export class CheckpointFailedError extends HoldfastError {
+  /** The stable code. */
   readonly code = "CHECKPOINT_FAILED";
 }
 
 /** The thing asked for needs an effect's outcome to be settled first. */
 export class OutcomeUnresolvedError extends HoldfastError {
+  /** The stable code. */
   readonly code = "OUTCOME_UNRESOLVED";
 }
 
 /** The write-behind buffer is at its bound: the event was not appended. Flush, then append again. */
 export class BufferFullError extends HoldfastError {
+  /** The stable code. */
   readonly code = "BUFFER_FULL";
 }
 
 /** A size is over its named limit. Nothing was allocated or written. */
 export class TooLargeError extends HoldfastError {
+  /** The stable code. */
   readonly code = "TOO_LARGE";
 }
 
 /** The session, store or file was closed. */
 export class SessionClosedError extends HoldfastError {
+  /** The stable code. */
   readonly code = "SESSION_CLOSED";
 }

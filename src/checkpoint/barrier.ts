@@ -13,6 +13,7 @@ import type { Session } from "../session/mod.ts";
 
 /** What a barrier waits for. */
 export interface BarrierOptions {
+  /** The stage that waits. It names the barrier in errors and decides the default of `effect`. */
   readonly barrier: BarrierName;
   /** The last event that must be durable. */
   readonly throughSeq: number;

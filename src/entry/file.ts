@@ -20,6 +20,7 @@ export interface FileStoreOptions {
   readonly root: string;
   /** How new sessions are stored. Default `"zstd"`. */
   readonly compression?: "zstd" | "none";
+  /** Bounds of the journal to move; the others keep their defaults. */
   readonly limits?: Partial<JournalLimits>;
   /** Default: the system's. */
   readonly runtime?: Runtime;

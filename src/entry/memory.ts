@@ -10,6 +10,16 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { SessionStore } from "../store/session_store.ts";
 import { systemRuntime } from "./system.ts";
 
+export {
+  type CrashOptions,
+  type Fault,
+  type KeepUnsynced,
+  MemoryStorage,
+  type MemoryStorageOptions,
+  type MemoryStranger,
+  type OperationKind,
+  type OperationRecord,
+} from "../adapters/memory/mod.ts";
 export { systemClock, systemRandom, systemRuntime } from "./system.ts";
 
 /** What the memory pretends to be. */

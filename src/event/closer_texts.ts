@@ -31,22 +31,22 @@ export const NOT_STARTED_TEXT =
   "The tool call was interrupted before the Harness recorded it as started. Retry it if it is still needed.";
 
 /** The format's text for a call that was recorded and has no result. */
-export const OUTCOME_UNKNOWN_TEXT =
+export const OUTCOME_UNKNOWN_TEXT: string =
   "The tool call was interrupted after it was recorded, but no result was durably recorded. Its outcome is unknown. " +
   "Decide whether to retry from the tool semantics: retry only if the operation is read-only or idempotent; if it may " +
   "have side effects, first verify external state or ask the user. Do not retry blindly.";
 
 /** Ours: the call was recorded, and the log proves that its body never began. */
-export const NOT_DISPATCHED_TEXT =
+export const NOT_DISPATCHED_TEXT: string =
   "The tool call was recorded, but the session was interrupted before the tool was started. The log shows that it had " +
   "no effect. Call it again if it is still needed.";
 
 /** Ours: a lookup or a person found that the effect happened, and no content of the result was recovered. */
-export const HAPPENED_TEXT =
+export const HAPPENED_TEXT: string =
   "The session was interrupted while the tool was running. It was checked afterwards: the operation took effect. What " +
   "the tool returned is lost. Do not call it again; look the details up if they are needed.";
 
 /** Ours: a lookup or a person found that the effect did not happen. */
-export const ABSENT_TEXT =
+export const ABSENT_TEXT: string =
   "The session was interrupted while the tool was running. It was checked afterwards: the operation did not take " +
   "effect. Call it again if it is still needed.";

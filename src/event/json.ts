@@ -9,5 +9,6 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
 
 /** A plain JSON object. */
 export interface JsonObject {
+  /** A member. `undefined` stands for an absent one: JSON has no such value. */
   readonly [key: string]: JsonValue | undefined;
 }

@@ -18,6 +18,7 @@ import { isKnownType, isOwnType, isSurfaceType } from "./vocabulary.ts";
 
 /** Why a line is no event. */
 export class RowFault {
+  /** Keeps what was found; `seq`, `type` and `cause` as far as the row could be read. */
   constructor(
     /** `issue`: does not decode; may be a torn tail. `corrupt`, `unsupported`: refused, whatever follows. */
     readonly kind: "issue" | "corrupt" | "unsupported",

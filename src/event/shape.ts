@@ -15,11 +15,17 @@ import { isSurfaceType, KNOWN_TYPES, OWN_TYPES } from "./vocabulary.ts";
 
 /** The members of an event that its shape depends on. */
 export interface ShapedEvent {
+  /** Decides which shape applies. A type that is not known has none. */
   readonly type: string;
+  /** Position in the log: a replacement must lie before it. */
   readonly seq: number;
+  /** The payload, not looked at so far. */
   readonly data: unknown;
+  /** Must be `true` on our own types. */
   readonly ignorable?: unknown;
+  /** Required on the types of the surface, forbidden on every other known type. */
   readonly surfaceOp?: unknown;
+  /** Forbidden on `assistant/message` and off the surface. */
   readonly sourceEventSeqs?: unknown;
 }
 

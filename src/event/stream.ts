@@ -13,6 +13,7 @@ import { chunkProblem } from "./stream_shape.ts";
 export interface TimedChunk {
   /** Milliseconds since the epoch. */
   readonly time: number;
+  /** The chunk, as the provider's adapter yielded it. */
   readonly chunk: StreamChunk;
 }
 

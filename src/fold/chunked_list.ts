@@ -65,6 +65,7 @@ class Chunk<Item> {
  * ```
  */
 export class ChunkedList<Item> {
+  /** How many items this version holds. */
   readonly length: number;
   readonly #chunks: readonly Chunk<Item>[];
   /** The items behind the chunks. Shared between versions, only ever grows at its end. */
@@ -184,6 +185,7 @@ export class ChunkedList<Item> {
     return this.toArray();
   }
 
+  /** The items of this version in order, also when newer versions are made meanwhile. */
   [Symbol.iterator](): IterableIterator<Item> {
     return this.between(0, this.length - 1);
   }

@@ -11,8 +11,11 @@ export type CallClass = "not_started" | "not_dispatched" | "outcome_unknown";
 
 /** An open turn, as `verify` and a resume report it. */
 export interface OpenTurn {
+  /** The number its `turn/start` gave it. */
   readonly turn: number;
+  /** The number of the open step; `null` when the log ends between two steps. */
   readonly step: number | null;
+  /** The model's calls without a result, in the model's order. `callSeq` is `null` for one that was never recorded as started. */
   readonly calls: readonly {
     readonly callId: string;
     readonly callSeq: number | null;
@@ -25,9 +28,13 @@ export interface OpenTurn {
 
 /** An open call that a body made. Its root's result answers it, too. */
 export interface OpenNestedCall {
+  /** Its `subCallId`. */
   readonly callId: string;
+  /** seq of its `tool/ptc-dispatch-start`. */
   readonly callSeq: number;
+  /** The tool that the body called. */
   readonly name: string;
+  /** What the log proves about it, judged by its own marker and by the barriers of its root. */
   readonly class: CallClass;
 }
 

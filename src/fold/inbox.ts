@@ -11,7 +11,9 @@ import type { Fold } from "./fold.ts";
 
 /** The waiting messages, in order. */
 export interface Inbox {
+  /** Those that each begin a turn: its first step takes one of them. */
   readonly nextTurn: readonly Message[];
+  /** Those that the next step takes all at once, in whatever turn it comes. */
   readonly nextStep: readonly Message[];
 }
 

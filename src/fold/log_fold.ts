@@ -17,14 +17,21 @@ import { type Unresolved, unresolvedFold } from "./unresolved.ts";
 
 /** Everything derived from a log. */
 export interface LogFolds {
+  /** The messages the model sees. */
   readonly surface: Surface;
+  /** What is open, as the rules for the next event read it. */
   readonly brackets: Brackets;
+  /** What is unanswered, with the evidence that repair works from. */
   readonly pendingCalls: PendingCalls;
   /** The same as `pendingCalls.lifecycle`. */
   readonly lifecycle: Lifecycle;
+  /** The messages that wait for the next turn or step. */
   readonly inbox: Inbox;
+  /** The last approval policy the log has set. */
   readonly policy: ApprovalPolicy;
+  /** Where the last request went, and with what. */
   readonly route: Route;
+  /** The effects whose outcome nobody knows, from every lifecycle. */
   readonly unresolved: Unresolved;
   /** Time of the last event, milliseconds since the epoch; `null` for an empty log. */
   readonly lastTime: number | null;

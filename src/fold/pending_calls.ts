@@ -24,23 +24,31 @@ import { subCallIdOf } from "./nested.ts";
 export interface Marker {
   /** seq of the `effect/dispatched`. */
   readonly seq: number;
+  /** 32 lower-case hex digits; a repetition carries the key of the effect it repeats. */
   readonly effectKey: string;
+  /** What the body may do to the world, as declared at dispatch. */
   readonly effect: EffectClass;
+  /** seq of the original `tool/call`, when this call repeats one whose outcome is unknown. */
   readonly retryOf?: number;
 }
 
 /** A call without a result. */
 export interface PendingCall {
+  /** The model's id. Two blocks of one message may share it. */
   readonly callId: string;
+  /** The tool the model named, which need not exist. */
   readonly name: string;
   /** The model's raw text. */
   readonly arguments: string;
+  /** The turn of the message that proposes it. */
   readonly turn: number;
+  /** The step of the message that proposes it. */
   readonly step: number;
   /** seq of the `assistant/message` that proposes it. */
   readonly messageSeq: number;
   /** seq of its `tool/call`; `null` when it was never recorded as started. */
   readonly callSeq: number | null;
+  /** `null` when the log holds none, which proves something only while `barriersOn`. */
   readonly marker: Marker | null;
   /** Whether every lifecycle since its message kept its barriers, so that a missing marker proves something. */
   readonly barriersOn: boolean;
@@ -52,21 +60,29 @@ export interface PendingCall {
 
 /** A call made by a tool's body and not settled. It lies under the pending call `rootCallId`. */
 export interface NestedCall {
+  /** The model's call at the outermost end. */
   readonly rootCallId: string;
+  /** The call whose body made this one: the root, or another nested call. */
   readonly parentCallId: string;
   /** Its `subCallId`. */
   readonly callId: string;
+  /** The tool that the body called. */
   readonly name: string;
+  /** JSON text, as it was recorded. */
   readonly arguments: string;
   /** seq of its `tool/ptc-dispatch-start`. */
   readonly callSeq: number;
+  /** `null` when the log holds none: a call with the effect "none" needs none. */
   readonly marker: Marker | null;
 }
 
 /** A question without an answer. */
 export interface OpenQuestion {
+  /** The id of its `approval/asked`, which the `approval/decided` repeats. */
   readonly id: string;
+  /** The call it asks about; `null` when it was asked about none. */
   readonly callId: string | null;
+  /** The tool it asks about. */
   readonly toolName: string;
   /** Whether its lifecycle keeps its barriers: then repair closes it. */
   readonly barriersOn: boolean;
@@ -74,13 +90,17 @@ export interface OpenQuestion {
 
 /** What is unanswered at the end of a log. */
 export interface PendingCalls {
+  /** The lifecycle at the end of the log, which decides what a missing marker proves. */
   readonly lifecycle: Lifecycle;
   /** The open turn; `null` when there is none, and then nothing needs repair. */
   readonly turn: number | null;
+  /** The open step; `null` between steps and between turns. */
   readonly step: number | null;
   /** In the model's order: message by message, block by block. */
   readonly calls: readonly PendingCall[];
+  /** The calls of bodies that are not settled, in log order. */
   readonly nested: readonly NestedCall[];
+  /** The questions without an answer, in the order they were asked. */
   readonly questions: readonly OpenQuestion[];
   /** Whether this lifecycle holds a marker that fits no recorded call. */
   readonly strayMarker: boolean;

@@ -10,6 +10,7 @@ import type { Fold } from "./fold.ts";
 export interface Route {
   /** `null` when no request was ever logged. */
   readonly header: RequestHeader | null;
+  /** `null` before the first `request/context`. */
   readonly context: EventData["request/context"] | null;
 }
 

@@ -19,8 +19,11 @@ import type { Fold } from "./fold.ts";
 
 /** One node of the surface: an event that stands there, without what only the log needs (an assistant's stream). */
 export interface SurfaceNode {
+  /** seq of the event that stands here. */
   readonly seq: number;
+  /** The type of that event. */
   readonly type: "system/message" | "user/message" | "assistant/message" | "tool/result";
+  /** The message it carries. */
   readonly message: Message;
   /** The whole data of a `tool/result`, which a replacement must repeat; `null` for the other types. */
   readonly result: EventData["tool/result"] | null;

@@ -18,7 +18,7 @@ import {
 } from "../event/mod.ts";
 import { ChunkedList } from "./chunked_list.ts";
 import type { Fold } from "./fold.ts";
-import { subCallIdOf } from "./nested.ts";
+import { isSuccess, subCallIdOf } from "./nested.ts";
 import { answeredIndex } from "./pending_calls.ts";
 
 /**
@@ -29,11 +29,15 @@ export const UNSETTLED_CODES: ReadonlySet<string> = new Set([TOOL_OUTCOME_UNKNOW
 
 /** An effect whose outcome is not known. */
 export interface UnresolvedEffect {
+  /** The turn the call belongs to. */
   readonly turn: number;
+  /** The step the call belongs to. */
   readonly step: number;
+  /** The model's id, or the `subCallId` of a nested call. It need not be unique; `callSeq` is. */
   readonly callId: string;
   /** seq of its `tool/call` (nested: `tool/ptc-dispatch-start`). It names the effect, in a verdict and in `retryOf`. */
   readonly callSeq: number;
+  /** The tool that was called. */
   readonly name: string;
   /** The model's raw text. */
   readonly arguments: string;
@@ -51,15 +55,21 @@ export interface UnresolvedEffect {
 
 /** A call that was recorded and waits for its result. */
 export interface AwaitedCall {
+  /** The model's id, or the `subCallId` of a nested call. */
   readonly callId: string;
+  /** seq of its `tool/call`, or of its `tool/ptc-dispatch-start`. */
   readonly callSeq: number;
+  /** The tool that was called. */
   readonly name: string;
+  /** The raw text it was called with, as it was recorded. */
   readonly arguments: string;
+  /** Whether an `effect/dispatched` names it; a second one then changes nothing. */
   readonly hasMarker: boolean;
 }
 
 /** The unresolved effects of a log, oldest first. They grow by what crashes leave unsettled, never by what was settled. */
 export interface Unresolved {
+  /** Those that run now and those that were left behind, in the order they became known. */
   readonly effects: readonly UnresolvedEffect[];
   /** The recorded calls of the open turn without a result: what a marker or a result may refer to. */
   readonly awaited: ChunkedList<AwaitedCall>;
@@ -88,7 +98,7 @@ export const unresolvedFold: Fold<Unresolved> = {
     }
     if (isEvent(event, "effect/dispatched")) return withMarker(state, event.data);
     if (isEvent(event, "tool/result")) return withResult(state, event);
-    if (event.type === "tool/ptc-dispatch") return withNestedResult(state, subCallIdOf(event));
+    if (event.type === "tool/ptc-dispatch") return withNestedResult(state, subCallIdOf(event), isSuccess(event));
     if (isEvent(event, "effect/reconciled")) return withVerdict(state, event.data);
     return state;
   },
@@ -153,10 +163,10 @@ function withResult(state: Unresolved, result: EventOf<"tool/result">): Unresolv
   return { ...next, effects: [...state.effects, { ...known, ...assumed }] };
 }
 
-function withNestedResult(state: Unresolved, callId: string | null): Unresolved {
+function withNestedResult(state: Unresolved, callId: string | null, happened: boolean): Unresolved {
   const index = state.awaitedNested.findIndex(callId);
   if (index === -1) return state;
-  const effects = settled(state.effects, state.awaitedNested.at(index)!.callSeq, false);
+  const effects = settled(state.effects, state.awaitedNested.at(index)!.callSeq, happened);
   return { ...state, awaitedNested: state.awaitedNested.withSpan(index, index), effects };
 }
 

@@ -23,14 +23,18 @@ import { JournalWriter } from "./writer.ts";
 export interface JournalOptions {
   /** Where the bytes are. The journal owns it: closing the store closes it. */
   readonly storage: StoragePort;
+  /** Writes new zstd frames and reads those that are there, also when `compression` is `"none"`. */
   readonly codec: ZstdCodec;
+  /** Times the pauses between two tries for a lock and between two looks for what other processes appended. */
   readonly clock: Clock;
+  /** Handed on as part of the store's `runtime`; the journal itself draws nothing from it. */
   readonly random: Random;
   /**
    * How new sessions are stored; existing ones keep what they have. Default `"zstd"`. DeepSeek Harness wants one encoding for
    * a whole root.
    */
   readonly compression?: LogEncoding;
+  /** Bounds to move; the others are those of {@linkcode JOURNAL_LIMITS}. */
   readonly limits?: Partial<JournalLimits>;
 }
 

@@ -7,6 +7,7 @@ import type { Message, RequestHeader, StreamChunk } from "../event/mod.ts";
 
 /** One request, derived only from the log. */
 export interface ModelRequest {
+  /** The session whose log the request was derived from. */
   readonly sessionId: string;
   /** Provider, model, parameters and tools, as the last `request/header` says. */
   readonly header: RequestHeader;

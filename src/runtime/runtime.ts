@@ -25,6 +25,8 @@ export interface Random {
 
 /** The clock and the randomness an entry wired in. */
 export interface Runtime {
+  /** What reads the time and sets timers. */
   readonly clock: Clock;
+  /** Where ids, effect keys and the swing of a back-off come from. */
   readonly random: Random;
 }

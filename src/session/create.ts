@@ -15,15 +15,19 @@ export const ID_TRIES_MAX = 3;
 
 /** How to start a session. */
 export interface CreateSessionOptions extends SessionSettings {
+  /** Where the log is kept. Closing the session leaves it open. */
   readonly store: SessionStore;
   /** Default: a new short one that sorts by time. */
   readonly id?: string;
   /** Absolute path of the workspace the session belongs to. */
   readonly cwd?: string;
+  /** Id of the session this one comes from; absent when it comes from none. */
   readonly parentSession?: string;
+  /** Set for a session that an agent started for a part of its work; absent otherwise. */
   readonly origin?: "subagent";
   /** Default 0. */
   readonly delegationDepth?: number;
+  /** Kept in the header for whoever opens the session again; nothing here reads it. */
   readonly agentPreset?: string;
 }
 

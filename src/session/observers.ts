@@ -10,7 +10,9 @@ export const OBSERVERS_MAX = 1024;
 
 /** What went wrong where no caller waits: a background write, or an observer. The session goes on. */
 export interface SessionProblem {
+  /** `write`: a write in the background failed. `observer`: an observer threw or rejected. */
   readonly kind: "write" | "observer";
+  /** What was thrown, as it is; not always an Error. */
   readonly error: unknown;
 }
 

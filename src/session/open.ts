@@ -17,7 +17,9 @@ import { Session, type SessionSettings } from "./session.ts";
 
 /** How to open a session for writing. */
 export interface OpenSessionOptions extends SessionSettings {
+  /** Where the log is kept. Closing the session leaves it open. */
   readonly store: SessionStore;
+  /** The session's id. */
   readonly id: string;
   /** Poll for the lock this long, in milliseconds. Default 0: never wait. */
   readonly waitMs?: number;

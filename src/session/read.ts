@@ -10,6 +10,7 @@ import { closers } from "./repair.ts";
 
 /** A session open for reading. Close `log` when done. */
 export interface SessionReading {
+  /** The log itself: its header, its state and its pages. */
   readonly log: LogReader;
   /** Everything derived from the events that could be read. */
   readonly folds: LogFolds;

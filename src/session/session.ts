@@ -39,11 +39,15 @@ export interface SessionSettings {
 
 /** What a {@linkcode Session} is made from. `createSession`, `openSession` and `forkSession` do it. */
 export interface SessionParts extends SessionSettings {
+  /** The clock its events take their time from. */
   readonly clock: Clock;
+  /** Where its ids and keys are drawn from. */
   readonly random: Random;
+  /** The log it appends to. The session owns it: closing the session closes it. */
   readonly log: LogWriter;
   /** The folds of everything in the log. */
   readonly folds: LogFolds;
+  /** How many events at the start came from a parent. */
   readonly inheritedEventCount: number;
   /** Whether a `session/end-seed` must be appended, because the log is a seed that does not end with one. */
   readonly mustEndSeed: boolean;
@@ -88,6 +92,7 @@ export class Session implements AsyncDisposable {
   #materializing: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
+  /** Takes over an open log. A `session/end-seed` that is owed is pending afterwards. */
   constructor(parts: SessionParts) {
     const { log, clock, random, folds } = parts;
     this.inheritedEventCount = parts.inheritedEventCount;
@@ -110,10 +115,12 @@ export class Session implements AsyncDisposable {
     if (parts.mustEndSeed) this.#commit([this.#eventFor(END_SEED, folds)]);
   }
 
+  /** The id in the header. */
   get id(): string {
     return this.#log.id;
   }
 
+  /** The first record of the log. It never changes. */
   get header(): SessionHeader {
     return this.#log.header;
   }
@@ -292,6 +299,7 @@ export class Session implements AsyncDisposable {
     return this.#closing ??= this.#close();
   }
 
+  /** Does what {@linkcode Session.close} does, and throws what it throws. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -15,6 +15,7 @@ import type { Session } from "./session.ts";
 
 /** What was found out. `happened` and `absent` are final, `retry` lets the model call the tool again without a question. */
 export interface Finding {
+  /** `undecidable` goes on record and leaves the effect unknown. */
   readonly verdict: "happened" | "absent" | "undecidable" | "retry";
   /** The result a lookup recovered, for `happened`. */
   readonly content?: readonly Block[];

@@ -37,6 +37,7 @@ export interface StorageEntry {
 
 /** What is known of a file without reading it. */
 export interface StorageStat {
+  /** Length of the file, in bytes. */
   readonly sizeBytes: number;
   /** An opaque word that changes when the file is replaced or written. Compare for equality only. */
   readonly revision: string;
@@ -44,7 +45,9 @@ export interface StorageStat {
 
 /** A byte range: `startBytes` inclusive, `endBytes` exclusive; both clipped to the file. */
 export interface ByteRange {
+  /** Offset of the first byte, from the start of the file. */
   readonly startBytes: number;
+  /** Offset behind the last byte. Default: the end of the file. */
   readonly endBytes?: number;
 }
 
@@ -54,6 +57,7 @@ export interface ByteRange {
  * @see StorageTraits for what each medium promises
  */
 export interface StoragePort extends AsyncDisposable {
+  /** What this medium promises. */
   readonly traits: StorageTraits;
 
   /**
@@ -122,6 +126,7 @@ export interface StagedFile extends AsyncDisposable {
 
 /** A file open for appending, under a lock. */
 export interface StorageFile extends AsyncDisposable {
+  /** The whole name from the root, as it was given to `open()` or `stage()`. */
   readonly name: string;
   /** The length after the last append, truncate or open, in bytes. */
   readonly sizeBytes: number;
@@ -145,14 +150,17 @@ export interface StorageFile extends AsyncDisposable {
   sync(): Promise<void>;
   /** Cuts the file to `sizeBytes`; a size above its length is a `RangeError`. Not durable before `sync()`. */
   truncate(sizeBytes: number): Promise<void>;
+  /** Closes the file without a sync: what was not synced may still be lost. Twice is harmless. */
   close(): Promise<void>;
 }
 
 /** A held exclusive lock. It ends with `release()`, with the port, or with the process. */
 export interface StorageLock extends AsyncDisposable {
+  /** The whole name of the lock from the root, as it was given to `lock()`. */
   readonly name: string;
   /** Whether the lock is still ours and its file is still the one we locked. */
   isHeld(): Promise<boolean>;
+  /** Ends the lock. Its file stays. Twice is harmless. */
   release(): Promise<void>;
 }
 

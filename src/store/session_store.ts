@@ -9,11 +9,13 @@ import type { StorageTraits } from "../storage/storage_port.ts";
 
 /** Damage, or content this build must not skip: the log is readable up to it and refused for writing. */
 export interface LogFault {
+  /** The code a writer is refused with: bytes that do not decode, rows that form no log, foreign content. */
   readonly code: "CORRUPT_FRAME" | "CORRUPT_LOG" | "UNSUPPORTED_FORMAT";
   /** Offset in the file of the first byte that was not accepted (start of its frame, when inside one); `null` when the medium has no bytes. */
   readonly offsetBytes: number | null;
   /** The sequence number that was expected there; `null` in the header. */
   readonly seq: number | null;
+  /** What was found, in words, to be read after `Cannot open session "a": `. */
   readonly message: string;
 }
 
@@ -35,12 +37,15 @@ export interface LogState {
   readonly frames: number;
   /** One more than the last event's seq, salvaged events included. */
   readonly nextSeq: number;
+  /** The unfinished last batch; `null` when the log ends whole. */
   readonly torn: TornTail | null;
+  /** What keeps the log from being written; `null` when nothing does. */
   readonly fault: LogFault | null;
 }
 
 /** One page of history. */
 export interface EventPage {
+  /** In order of `seq`, without gaps. */
   readonly events: readonly SessionEvent[];
   /** Where the next page begins; `null` at the end. */
   readonly nextFrom: number | null;
@@ -52,6 +57,7 @@ export interface SessionRow {
   readonly id: string;
   /** Where it is kept: the log's name on the medium. */
   readonly name: string;
+  /** The first record of the log; `null` when this build cannot read it. */
   readonly header: SessionHeader | null;
   /**
    * `ok`: wholly checked, no open turn. `open`: a turn is open. `damaged`: read-only. `unsupported`: another version.
@@ -60,8 +66,11 @@ export interface SessionRow {
   readonly state: "ok" | "open" | "damaged" | "unsupported" | "unchecked";
   /** Why the state is not `ok`, or what a person should know although it is: effects whose outcome is unknown. */
   readonly reason: string | null;
+  /** Length of the log on the medium, in bytes; 0 when it is not known. */
   readonly sizeBytes: number;
+  /** Format version in the log's name; `null` when what stands there is not laid out as a session. */
   readonly version: number | null;
+  /** Zstd frames or plain lines; `null` when there are no bytes, or what stands there is not laid out as a session. */
   readonly encoding: "zstd" | "none" | null;
   /** Time of the newest event that was seen, milliseconds since the epoch. Event time, never file time. */
   readonly lastEventTime: number | null;
@@ -81,11 +90,15 @@ export interface OpenOptions {
 
 /** A log open for reading. */
 export interface LogReader extends AsyncDisposable {
+  /** The session's id. */
   readonly id: string;
+  /** The first record of the log. */
   readonly header: SessionHeader;
   /** How many events at the start came from a parent. */
   readonly inheritedEventCount: number;
+  /** Zstd frames or plain lines; `null` when the medium has no bytes. */
   readonly encoding: "zstd" | "none" | null;
+  /** What the medium under the log promises. */
   readonly traits: StorageTraits;
   /** The state when it was opened, or after the last append. */
   state(): LogState;
@@ -97,10 +110,13 @@ export interface LogReader extends AsyncDisposable {
   /** Every event from `from` on, each once and in order, as it becomes durable. Ends with the signal or the reader. */
   watch(from: number, options?: { readonly signal?: AbortSignal }): AsyncIterable<SessionEvent>;
   /**
+   * Reads bytes that `putBlob` kept, checked against their digest.
+   *
    * @param digest 64 lower-case hex digits
    * @throws {NotFoundError} when there is no such blob
    */
   getBlob(digest: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** Ends what watches through this log and releases what it holds: a writer, its lock. Twice is harmless. */
   close(): Promise<void>;
 }
 
@@ -129,6 +145,7 @@ export interface LogWriter extends LogReader {
 
 /** A place that keeps sessions. */
 export interface SessionStore extends AsyncDisposable {
+  /** What the medium under the store promises. */
   readonly traits: StorageTraits;
   /** The clock and the randomness the store was wired with; whoever builds on the store uses the same by default. */
   readonly runtime: Runtime;
@@ -164,5 +181,6 @@ export interface SessionStore extends AsyncDisposable {
    * @throws {LockHeldError}
    */
   delete(id: string): Promise<void>;
+  /** Closes every log that is still open, then the medium. Twice is harmless. */
   close(): Promise<void>;
 }

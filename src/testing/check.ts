@@ -16,6 +16,7 @@ import type { StorageTraits } from "../storage/storage_port.ts";
 export interface ContractCase<Context> {
   /** `function() does what, when`, and the ids of the field cases it stands for. Unique within its suite. */
   readonly name: string;
+  /** Resolves when the promise is kept. Needs a context that no other case has used. */
   readonly run: (context: Context) => Promise<void>;
   /** Why a medium with these traits cannot be asked, or `null`. The runner prints the reason. */
   readonly skip?: (traits: StorageTraits) => string | null;

@@ -11,6 +11,7 @@ import { check, checkEquals, type ContractCase } from "./check.ts";
 
 /** What a codec case is run with. */
 export interface CodecContext {
+  /** The codec under test. */
   readonly codec: ZstdCodec;
   /** Other codecs whose frames must be readable, and that must read ours. May be empty. */
   readonly others: readonly ZstdCodec[];

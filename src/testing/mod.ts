@@ -8,6 +8,7 @@
  */
 export * from "./check.ts";
 export * from "./codec_contract.ts";
+export type { ZstdCodec } from "../frame/zstd_codec.ts";
 export * from "./model_contract.ts";
 export * from "./session_store_context.ts";
 export * from "./session_store_contract.ts";

@@ -36,8 +36,9 @@ export type StoreCommand =
   /** Creates each session, appends one event, and closes it again. */
   | { readonly do: "createAll"; readonly ids: readonly string[] };
 
-/** How it went: `null` when it worked, else the code of the error, or its name. */
+/** How a command went. */
 export interface StoreAnswer {
+  /** `null` when it worked, else the code of the error, or its text when it has none. */
   readonly code: string | null;
 }
 
@@ -46,6 +47,7 @@ export class OtherStoreSide {
   readonly #store: SessionStore;
   readonly #logs = new Map<string, LogWriter>();
 
+  /** Runs commands on a store of this process, which stays the caller's to close. */
   constructor(store: SessionStore) {
     this.#store = store;
   }

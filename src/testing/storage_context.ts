@@ -28,7 +28,9 @@ export interface OtherProcess {
 export interface Stranger {
   /** Puts a new file in place of whatever had the name; its folder is there. */
   write(name: string, bytes: Uint8Array): void | Promise<void>;
+  /** Adds bytes to the end of a file that is there. */
   append(name: string, bytes: Uint8Array): void | Promise<void>;
+  /** Removes a file, whoever has it open. */
   remove(name: string): void | Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export class OtherSide {
   readonly #locks = new Map<string, StorageLock>();
   readonly #files = new Map<string, StorageFile>();
 
+  /** Runs commands on a storage of this process, which stays the caller's to close. */
   constructor(storage: StoragePort) {
     this.#storage = storage;
   }

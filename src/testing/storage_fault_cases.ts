@@ -10,7 +10,9 @@ import { bytesOf, publishWhole, type StorageContext, textOf } from "./storage_co
 
 /** How the next operation of a kind fails. */
 export interface StorageFault {
+  /** What fails. `stageAppend` is an append to a staged file, before it is published. */
   readonly operation: "append" | "stageAppend" | "publish" | "sync";
+  /** `enospc`: no room left. `eio`: input/output error. `short`: fewer bytes than asked. `sync`: the medium refuses to sync. */
   readonly kind: "enospc" | "eio" | "short" | "sync";
   /** How many bytes an append takes before it fails. Default 0. */
   readonly steps?: number;

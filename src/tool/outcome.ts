@@ -56,7 +56,11 @@ export class ToolError extends Error {
   /** Logged beside the result; what a host can act on. */
   readonly code: string;
 
-  /** @param options.name how the log names the kind of error; default "ToolError" */
+  /**
+   * Makes a failure with a code of the tool's own.
+   *
+   * @param options.name how the log names the kind of error; default "ToolError"
+   */
   constructor(code: string, message: string, options: { readonly name?: string; readonly cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.code = code;

@@ -30,6 +30,7 @@ export const REQUEST_TIMEOUT_MS = 60_000;
 
 /** How requests are made. */
 export interface HttpRequestOptions {
+  /** Sends the requests, always with `redirect: "manual"`: redirects are followed by the tool. */
   readonly fetch: typeof globalThis.fetch;
   /** The value of a secret, by its name; `undefined` when there is none. */
   readonly secret?: (name: string) => string | undefined;

@@ -73,6 +73,7 @@ export class WorkspaceFence {
   readonly #closed: readonly string[];
   readonly #fs: WorkspaceFs;
 
+  /** Resolves the root at once, links included, and throws the file system's error when it is not there. */
   constructor(options: WorkspaceOptions) {
     this.#fs = options.fs ?? nodeFs;
     this.#root = this.#fs.realpathSync(options.root);

@@ -22,7 +22,9 @@ export type OperationKind = "lock" | "stageAppend" | "publish" | "append" | "syn
 export interface OperationRecord {
   /** Its index; the first is 0. */
   readonly operation: number;
+  /** What kind of operation it is. */
   readonly kind: OperationKind;
+  /** The name on the medium it acts on. */
   readonly name: string;
   /** How many steps it has when nothing fails. */
   readonly steps: number;

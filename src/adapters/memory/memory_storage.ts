@@ -72,6 +72,7 @@ export class MemoryStorage implements StoragePort {
   readonly #medium: MemoryMedium;
   readonly #process: MemoryProcess;
 
+  /** A fresh medium, unless `medium` is given. */
   constructor(options: MemoryStorageOptions = {}, medium?: MemoryMedium) {
     const isDisk = options.simulate === "disk";
     this.#options = options;
@@ -193,6 +194,7 @@ export class MemoryStorage implements StoragePort {
     return Promise.resolve();
   }
 
+  /** Does what `close` does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
