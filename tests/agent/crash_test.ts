@@ -1,11 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
 import type { ScriptStep } from "../../src/agent/mod.ts";
 import { isEvent, type Message, type SessionHeader } from "../../src/event/mod.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
 import type { LogWriter } from "../../src/store/session_store.ts";
 import { FakeStore } from "../support/fake_store.ts";
 import { seededRandom } from "../support/seeded_random.ts";
 import { logOf, noting, resultsOf, resumed, stage, textOf } from "./agent_support.ts";
+import { transcriptProblem } from "./transcripts.ts";
 
 /** What was durable after one write, and which bodies had begun before anything more became durable. */
 interface CrashPoint {
@@ -77,24 +77,12 @@ Deno.test("after a crash at any write, no class is wrong, nothing runs again, an
     }
     await after.session.send("continue");
     assertEquals(notes, [], "repair and resume run nothing");
-    checkTranscript(after.requests[0]!);
+    assertEquals(transcriptProblem(after.requests[0]!.messages), null);
     const events = await logOf(after);
     assertEquals(events.map((event) => event.seq), events.map((_, seq) => seq));
   }
   assertEquals([...seen].sort(), ["not_dispatched", "not_started", "outcome_unknown"]);
 });
-
-/** Every call is answered exactly once, in order, directly after its message: what every provider asks for. */
-function checkTranscript({ messages }: ModelRequest): void {
-  const open: string[] = [];
-  for (const message of messages) {
-    const results = message.content.flatMap((block) => block.type === "tool-result" ? [block.toolCallId] : []);
-    if (results.length === 0) assertEquals(open, [], "a message came before a result");
-    for (const id of results) assertEquals(id, open.shift());
-    open.push(...message.content.flatMap((block) => block.type === "tool-call" ? [block.id] : []));
-  }
-  assertEquals(open, []);
-}
 
 /** Runs until a body begins, and then the process is gone. */
 async function killedInBody(notes: string[], effect: "opaque" | "none" = "opaque") {
@@ -129,7 +117,7 @@ Deno.test("exec/R13, field/B01, field/B05: a kill inside a body leaves one unkno
   assertEquals(on.session.resumed!.unresolved.map((effect) => effect.callId), ["c1"]);
   await on.session.send("continue");
   assertEquals(notes, ['pay {"id":"c1"}']);
-  checkTranscript(on.requests[0]!);
+  assertEquals(transcriptProblem(on.requests[0]!.messages), null);
   const [first, second] = resultTexts(on.requests[0]!.messages);
   assert(first!.includes("Its outcome is unknown"));
   assert(second!.includes("before the Harness recorded it as started"));

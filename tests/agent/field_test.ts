@@ -8,7 +8,7 @@ import type { Tool } from "../../src/tool/mod.ts";
 import { settle } from "../support/fake_clock.ts";
 import { FakeStore } from "../support/fake_store.ts";
 import { logOf, noting, resultsOf, resumed, type Stage, stage, textOf, typesOf, until } from "./agent_support.ts";
-import { anthropicProblem, deepSeekProblem, openAiProblem } from "./transcripts.ts";
+import { deepSeekProblem, messagesProblem, openAiProblem } from "./transcripts.ts";
 
 /** A tool whose body begins and never ends: what runs when the process dies. */
 function hanging(notes: string[], name: string, effect: "none" | "idempotent" | "opaque" = "opaque"): Tool {
@@ -37,7 +37,7 @@ Deno.test("field/B01: after a kill between two calls the transcript is one that 
   const on = await resumed(store, [[{ text: "I see" }]]);
   await on.session.send("go on");
   const { messages } = on.requests[0]!;
-  for (const problem of [openAiProblem, anthropicProblem, deepSeekProblem]) assertEquals(problem(messages), null);
+  for (const problem of [openAiProblem, messagesProblem, deepSeekProblem]) assertEquals(problem(messages), null);
   assertEquals(resultsOf(await logOf(on)).map((line) => line.split(":")[0]), [
     "c1 TOOL_OUTCOME_UNKNOWN",
     "c2 TOOL_NOT_STARTED",

@@ -62,7 +62,7 @@ Deno.test("pairedMessages() does not give a call the result of a later one with 
 });
 
 Deno.test("pairedMessages() makes any conversation one that providers take, and loses no words", () => {
-  // Ids are unique over the calls, as they are in our logs: Anthropic refuses one that is used again.
+  // Ids are unique over the calls, as they are in our logs: one dialect refuses an id that is used again.
   const piece = fc.oneof(
     fc.constant({ kind: "user" } as const),
     fc.record({ kind: fc.constant("assistant" as const), calls: fc.integer({ min: 0, max: 3 }) }),

@@ -66,10 +66,10 @@ export function deepSeekProblem(messages: readonly Message[]): string | null {
 }
 
 /**
- * Anthropic: two roles in turn, the first one the user's; each `tool_use` is answered by a `tool_result` at the start of the very
- * next message; an id of a call is never used again.
+ * The dialect of messages with blocks: two roles in turn, the first one the user's; each `tool_use` is answered by a
+ * `tool_result` at the start of the very next message; an id of a call is never used again.
  */
-export function anthropicProblem(messages: readonly Message[]): string | null {
+export function messagesProblem(messages: readonly Message[]): string | null {
   const turns = inTurns(messages.filter(({ role }) => role !== "system"));
   const used = new Set<string>();
   for (const [index, { role, blocks }] of turns.entries()) {
@@ -113,7 +113,7 @@ function inTurns(messages: readonly Message[]): Turn[] {
 
 /** What any of the three refuses, with its name; null when all take it. */
 export function transcriptProblem(messages: readonly Message[]): string | null {
-  for (const [name, problem] of Object.entries({ openAiProblem, anthropicProblem, deepSeekProblem })) {
+  for (const [name, problem] of Object.entries({ openAiProblem, messagesProblem, deepSeekProblem })) {
     const found = problem(messages);
     if (found !== null) return `${name}: ${found}`;
   }

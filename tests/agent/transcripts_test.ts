@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import type { Block, Message } from "../../src/event/mod.ts";
-import { anthropicProblem, deepSeekProblem, openAiProblem, transcriptProblem } from "./transcripts.ts";
+import { deepSeekProblem, messagesProblem, openAiProblem, transcriptProblem } from "./transcripts.ts";
 
 let count = 0;
 function message(role: Message["role"], ...content: Block[]): Message {
@@ -14,22 +14,22 @@ const ask = message("user", text("go"));
 const pays = message("assistant", text("paying"), call("a"), call("b"));
 
 const REFUSED_BY: Readonly<Record<string, readonly [string, readonly Message[]]>> = {
-  "a call without a result": ["OAD", [ask, pays, result("a")]],
-  "a message between call and result": ["OAD", [ask, pays, result("a"), ask, result("b")]],
-  "a result twice": ["OAD", [ask, pays, result("a"), result("b"), result("a")]],
-  "a result of no call": ["OAD", [ask, result("a")]],
-  "results in another order": ["AD", [ask, pays, result("b"), result("a")]],
-  "one id twice in a message": ["OA", [ask, message("assistant", call("a"), call("a")), result("a"), result("a")]],
-  "an id used again": ["A", [
+  "a call without a result": ["OMD", [ask, pays, result("a")]],
+  "a message between call and result": ["OMD", [ask, pays, result("a"), ask, result("b")]],
+  "a result twice": ["OMD", [ask, pays, result("a"), result("b"), result("a")]],
+  "a result of no call": ["OMD", [ask, result("a")]],
+  "results in another order": ["MD", [ask, pays, result("b"), result("a")]],
+  "one id twice in a message": ["OM", [ask, message("assistant", call("a"), call("a")), result("a"), result("a")]],
+  "an id used again": ["M", [
     ask,
     message("assistant", call("a")),
     result("a"),
     message("assistant", call("a")),
     result("a"),
   ]],
-  "an empty id": ["OA", [ask, message("assistant", call("")), result("")]],
-  "the model's last word": ["AD", [ask, message("assistant", text("hm"))]],
-  "the model's first word": ["A", [message("assistant", text("hm")), ask]],
+  "an empty id": ["OM", [ask, message("assistant", call("")), result("")]],
+  "the model's last word": ["MD", [ask, message("assistant", text("hm"))]],
+  "the model's first word": ["M", [message("assistant", text("hm")), ask]],
   "a late system message": ["O", [ask, message("system", text("be kind"))]],
 };
 
@@ -37,7 +37,7 @@ Deno.test("each dialect refuses what its provider refuses, and all of them take 
   for (const [what, [dialects, messages]] of Object.entries(REFUSED_BY)) {
     const found = [
       openAiProblem(messages) === null ? "" : "O",
-      anthropicProblem(messages) === null ? "" : "A",
+      messagesProblem(messages) === null ? "" : "M",
       deepSeekProblem(messages) === null ? "" : "D",
     ];
     assertEquals(found.join(""), dialects, what);
