@@ -80,7 +80,8 @@ interface Call {
 }
 
 function decide(request: ModelRequest): Decision {
-  const last = request.messages.at(-1);
+  // What plugins add, such as a snapshot of the policy behind the prompt, is no request.
+  const last = request.messages.findLast((message) => message.source.kind !== "plugin");
   if (last !== undefined && isResult(last)) return { text: report(request.messages), calls: [] };
   const said = last === undefined || last.role !== "user" ? "" : textOf(last);
   if (/^(please )?(continue|go on|what happened|and\?)/i.test(said.trim())) {

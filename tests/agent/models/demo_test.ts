@@ -132,3 +132,21 @@ Deno.test("demo() answers a result in one short sentence, and repeats neither th
     assertEquals([found.text, found.calls], [said, []]);
   }
 });
+
+Deno.test("the demo model answers what a person said, not what a plugin added behind it", async () => {
+  const said = { id: "a", role: "user", content: [{ type: "text", text: "list the files" }], source: { kind: "user" } };
+  const added = {
+    ...said,
+    id: "b",
+    content: [{ type: "text", text: "policy: never" }],
+    source: { kind: "plugin", plugin: "x" },
+  };
+  const tools = [{ name: "list_files", description: "lists", parameters: {} }];
+  const request = {
+    sessionId: "s",
+    header: { config: { provider: "demo", model: "demo" }, tools },
+    messages: [said, added] as Message[],
+  };
+  const chunks = await Array.fromAsync(demo().stream(request, new AbortController().signal));
+  assertEquals(chunks.at(-1), { type: "finish", reason: { kind: "tool-calls" } });
+});
