@@ -41,7 +41,7 @@ export const LOCK_NAME = "session.lock";
  * ```ts
  * import { projectFolder } from "./layout.ts";
  *
- * if (projectFolder("/home/u/proj") !== "--home-u-proj--") throw new Error("unreachable");
+ * if (projectFolder("/srv/proj") !== "--srv-proj--") throw new Error("unreachable");
  * ```
  */
 export function projectFolder(cwd: string | undefined): string {

@@ -43,7 +43,7 @@ export interface CreateSessionOptions extends SessionSettings {
  * import { createSession } from "./create.ts";
  *
  * async function start(store: SessionStore): Promise<string> {
- *   await using session = await createSession({ store, cwd: "/home/u/project" });
+ *   await using session = await createSession({ store, cwd: "/srv/project" });
  *   await session.flush();
  *   return session.id;
  * }

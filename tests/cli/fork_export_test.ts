@@ -49,7 +49,7 @@ Deno.test("export to jsonl and to zstd gives files that open again with equal ev
   log.assistant(["c"], "calling");
   log.call("c");
   log.result("c");
-  const header = headerOf("whole", { cwd: "/home/me" });
+  const header = headerOf("whole", { cwd: "/srv/me" });
   writeLog(folder.root, "whole", log.events, { header });
   for (const [format, name] of [["jsonl", "out.jsonl"], ["zstd", "out.jsonl.zstd"]] as const) {
     const args = ["export", "whole", "--to", format, "--out", name];

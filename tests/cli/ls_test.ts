@@ -23,7 +23,7 @@ function noise(length: number): string {
 Deno.test("ls lists every state with its reason, in the order of the ids", async () => {
   await using folder = new TempFolder();
   const { root } = folder;
-  writeLog(root, "a-ok", turns(1).events, { header: headerOf("a-ok", { cwd: "/home/me" }) });
+  writeLog(root, "a-ok", turns(1).events, { header: headerOf("a-ok", { cwd: "/srv/me" }) });
   const open = turns(1);
   open.startTurn();
   writeLog(root, "b-open", open.events);
@@ -55,7 +55,7 @@ Deno.test("ls lists every state with its reason, in the order of the ids", async
   assertEquals(text.code, 1);
   const lines = text.stdout.trimEnd().split("\n");
   assertEquals(lines.length, 1 + 5);
-  assertStringIncludes(lines[1]!, "/home/me");
+  assertStringIncludes(lines[1]!, "/srv/me");
   assertStringIncludes(lines[3]!, json[2].name);
 
   const verified = await document(["ls", "--verify"], { cwd: folder.path });

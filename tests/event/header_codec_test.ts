@@ -16,7 +16,7 @@ const smallest: SessionHeader = {
 
 const whole: SessionHeader = {
   ...smallest,
-  cwd: "/home/u",
+  cwd: "/srv/u",
   parentSession: "",
   origin: "subagent",
   agentPreset: "standard",
@@ -112,7 +112,7 @@ Deno.test("encodeHeader() writes one line in the format's key order, whatever or
   const shuffled = Object.fromEntries(Object.entries(whole).toReversed()) as unknown as SessionHeader;
   assertStrictEquals(
     encodeHeader(shuffled),
-    '{"type":"session","version":3,"id":"a","createdAt":0,"cwd":"/home/u","parentSession":"","isSeeded":false,' +
+    '{"type":"session","version":3,"id":"a","createdAt":0,"cwd":"/srv/u","parentSession":"","isSeeded":false,' +
       '"origin":"subagent","delegationDepth":0,"agentPreset":"standard"}',
   );
   assertStrictEquals(

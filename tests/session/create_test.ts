@@ -22,7 +22,7 @@ Deno.test("createSession() writes nothing, and makes a header without absent mem
 
 Deno.test("createSession() takes every member of a header, in the format's order", async () => {
   const members = {
-    cwd: "/home/u",
+    cwd: "/srv/u",
     parentSession: "p",
     origin: "subagent",
     delegationDepth: 2,
