@@ -5,11 +5,11 @@
  * @module
  */
 import { hasCode } from "../errors.ts";
-import { type EventData, TOOL_OUTCOME_UNKNOWN, type TurnEndReason } from "../event/mod.ts";
+import { TOOL_OUTCOME_UNKNOWN, type TurnEndReason } from "../event/mod.ts";
 import type { PendingCall } from "../fold/mod.ts";
 import type { Session } from "../session/mod.ts";
-import { newMessageId } from "../tool/ids.ts";
 import { abortedBeforeDispatch, failureOf } from "../tool/outcome.ts";
+import { resultDraft } from "../tool/record.ts";
 
 /** How long a full buffer may take to make room for the events that close a turn, in milliseconds. */
 export const MAKE_ROOM_TIMEOUT_MS = 10_000;
@@ -76,19 +76,8 @@ function answer(session: Session, call: PendingCall): void {
   }).seq;
   const unknown =
     "the call was begun and its result could not be logged. Whether it took effect is unknown: check first.";
-  const { content, isError, error } = marker === null
+  const outcome = marker === null
     ? abortedBeforeDispatch()
     : failureOf(TOOL_OUTCOME_UNKNOWN, "ToolOutcomeUnknownError", unknown);
-  const data: EventData["tool/result"] = {
-    turn,
-    step,
-    message: {
-      source: { kind: "tool", callId },
-      content: [{ type: "tool-result", toolCallId: callId, content, isError }],
-      role: "user",
-      id: newMessageId(session.random),
-    },
-    error,
-  };
-  session.append({ type: "tool/result", data, sourceEventSeqs: [callSeq], surfaceOp: "append" });
+  session.append(resultDraft(session, { turn, step, callId, callSeq }, outcome));
 }

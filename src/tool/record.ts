@@ -198,9 +198,25 @@ async function appended(session: Session, draft: EventDraft, signal: AbortSignal
   }
 }
 
-function resultDraft(
+/**
+ * The `tool/result` of one call, as it is appended.
+ *
+ * @param session draws the id of its message
+ *
+ * @example
+ * ```ts
+ * import type { Session } from "../session/mod.ts";
+ * import { abortedBeforeDispatch } from "./outcome.ts";
+ * import { resultDraft } from "./record.ts";
+ *
+ * function answer(session: Session, callSeq: number): void {
+ *   session.append(resultDraft(session, { turn: 1, step: 1, callId: "c1", callSeq }, abortedBeforeDispatch()));
+ * }
+ * ```
+ */
+export function resultDraft(
   session: Session,
-  { turn, step, callId, callSeq }: RecordedCall,
+  { turn, step, callId, callSeq }: Pick<RecordedCall, "turn" | "step" | "callId" | "callSeq">,
   outcome: ToolOutcome,
 ): EventDraft {
   const { isError, content, error, meta } = outcome;
