@@ -5,13 +5,14 @@
  * @module
  */
 import { SessionClosedError } from "../errors.ts";
-import type { AbortCause, Block, Message, MessageSource } from "../event/mod.ts";
+import type { AbortCause, Block, Message } from "../event/mod.ts";
+import { heardSeq } from "../fold/mod.ts";
 import { type HookListener, HookOwner } from "../hooks/mod.ts";
 import type { Resumed, Session } from "../session/mod.ts";
 import { newMessageId } from "../tool/ids.ts";
 import { Driver } from "./driver.ts";
 import { TurnCancelled } from "./failure.ts";
-import type { AgentHooks, AgentStatus, LoopAgent } from "./hooks.ts";
+import type { AgentHooks, AgentStatus, LoopAgent, MessageOptions } from "./hooks.ts";
 import { Inbox, type InboxTarget } from "./inbox.ts";
 import type { LiveEvent, Loop, LoopSettings } from "./loop.ts";
 import { Senders, type TurnOutcome } from "./senders.ts";
@@ -136,13 +137,14 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
   }
 
   /**
-   * Queues a message for a turn of its own, and wakes the loop. Like `send`, for those who do not wait.
+   * Queues a message for a turn of its own, and wakes the loop. Like `send`, for those who do not wait. Durable with the next
+   * flush. With an `id` that the log heard before, the message is queued already, or was: nothing is added.
    *
    * @returns the message as it is queued
    * @throws whatever refused it, {@linkcode SessionClosedError} after `close()`; a TypeError when called in the middle of an append
    */
-  followup(message: string | readonly Block[], source?: MessageSource): Message {
-    const queued = this.#insert("next-turn", this.#message(message, source));
+  followup(message: string | readonly Block[], options: MessageOptions = {}): Message {
+    const queued = this.#insert("next-turn", this.#message(message, options));
     this.#driver.wake();
     return queued;
   }
@@ -154,9 +156,9 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
    * @returns the message as it is queued
    * @throws as {@linkcode AgentSession.followup}
    */
-  steer(message: string | readonly Block[], source?: MessageSource): Message {
+  steer(message: string | readonly Block[], options: MessageOptions = {}): Message {
     const target = this.#driver.isCancelled ? "next-turn" : "next-step";
-    const queued = this.#insert(target, this.#message(message, source));
+    const queued = this.#insert(target, this.#message(message, options));
     this.#driver.wake();
     return queued;
   }
@@ -167,8 +169,8 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
    * @returns the message as it is queued
    * @throws as {@linkcode AgentSession.followup}
    */
-  inject(message: string | readonly Block[], source?: MessageSource): Message {
-    return this.#insert("next-step", this.#message(message, source));
+  inject(message: string | readonly Block[], options: MessageOptions = {}): Message {
+    return this.#insert("next-step", this.#message(message, options));
   }
 
   /**
@@ -240,14 +242,15 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
     }
   }
 
-  #message(content: string | readonly Block[], source: MessageSource = { kind: "user" }): Message {
+  #message(content: string | readonly Block[], { source = { kind: "user" }, id }: MessageOptions = {}): Message {
     if (this.#closing !== null) throw new SessionClosedError(`Cannot send to session "${this.id}": it is closed`);
     const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
-    return { content: blocks, source, role: "user", id: newMessageId(this.session.random) };
+    if (id === "") throw new TypeError(`Cannot send to session "${this.id}": the message's id is empty`);
+    return { content: blocks, source, role: "user", id: id ?? newMessageId(this.session.random) };
   }
 
   #insert(target: InboxTarget, message: Message): Message {
-    this.#loop.inbox.insert(target, [message]);
+    if (heardSeq(this.session.folds.heard, message.id) === null) this.#loop.inbox.insert(target, [message]);
     return message;
   }
 

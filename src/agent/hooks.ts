@@ -27,6 +27,17 @@ import type { ContextSection } from "./runtime_context.ts";
 /** Whether a turn is running. */
 export type AgentStatus = "idle" | "running";
 
+/** What may be said about a message that is queued. */
+export interface MessageOptions {
+  /** Who speaks. Default: a person. */
+  readonly source?: MessageSource;
+  /**
+   * Id of the message, for an input that may be sent twice: one whose id is among the newest HEARD_MESSAGES_MAX that the log
+   * heard is not queued again. Default: a new one.
+   */
+  readonly id?: string;
+}
+
 /** An agent as its listeners see it. */
 export interface LoopAgent {
   /** Id of the session. */
@@ -36,11 +47,11 @@ export interface LoopAgent {
   /** Whether a turn is running. */
   readonly status: AgentStatus;
   /** See `AgentSession.followup`. */
-  followup(message: string | readonly Block[], source?: MessageSource): Message;
+  followup(message: string | readonly Block[], options?: MessageOptions): Message;
   /** See `AgentSession.steer`. */
-  steer(message: string | readonly Block[], source?: MessageSource): Message;
+  steer(message: string | readonly Block[], options?: MessageOptions): Message;
   /** See `AgentSession.inject`. */
-  inject(message: string | readonly Block[], source?: MessageSource): Message;
+  inject(message: string | readonly Block[], options?: MessageOptions): Message;
   /** See `AgentSession.cancel`. */
   cancel(cause?: AbortCause, options?: { readonly keepInbox?: boolean }): void;
 }

@@ -22,6 +22,7 @@ export type {
   LoopAgent,
   LoopHooks,
   LoopPlace,
+  MessageOptions,
   ProposedStep,
   RecoveryAction,
   RequestFailure,

@@ -7,6 +7,7 @@ import type { SessionEvent } from "../event/mod.ts";
 import type { Brackets } from "./bracket_state.ts";
 import { bracketsFold } from "./brackets.ts";
 import type { Fold } from "./fold.ts";
+import { type Heard, heardFold } from "./heard.ts";
 import { type Inbox, inboxFold } from "./inbox.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { type PendingCalls, pendingCallsFold } from "./pending_calls.ts";
@@ -27,6 +28,8 @@ export interface LogFolds {
   readonly lifecycle: Lifecycle;
   /** The messages that wait for the next turn or step. */
   readonly inbox: Inbox;
+  /** The newest messages that ever came into the inbox. */
+  readonly heard: Heard;
   /** The last approval policy the log has set. */
   readonly policy: ApprovalPolicy;
   /** Where the last request went, and with what. */
@@ -42,7 +45,7 @@ export interface LogFolds {
 /** Applies every fold. Session, verify and repair use this one, so they cannot disagree. */
 export const logFold: Fold<LogFolds> = {
   name: "log",
-  version: 1,
+  version: 2,
 
   initial() {
     const pendingCalls = pendingCallsFold.initial();
@@ -52,6 +55,7 @@ export const logFold: Fold<LogFolds> = {
       pendingCalls,
       lifecycle: pendingCalls.lifecycle,
       inbox: inboxFold.initial(),
+      heard: heardFold.initial(),
       policy: policyFold.initial(),
       route: routeFold.initial(),
       unresolved: unresolvedFold.initial(),
@@ -68,6 +72,7 @@ export const logFold: Fold<LogFolds> = {
       pendingCalls,
       lifecycle: pendingCalls.lifecycle,
       inbox: inboxFold.apply(state.inbox, event),
+      heard: heardFold.apply(state.heard, event),
       policy: policyFold.apply(state.policy, event),
       route: routeFold.apply(state.route, event),
       unresolved: unresolvedFold.apply(state.unresolved, event),
@@ -88,7 +93,11 @@ export const logFold: Fold<LogFolds> = {
  * if (folds.brackets.turn !== 1 || folds.nextSeq !== 1) throw new Error("unreachable");
  * ```
  */
-export function foldEvents<State>(fold: Fold<State>, events: Iterable<SessionEvent>, from = fold.initial()): State {
+export function foldEvents<State>(
+  fold: Fold<State>,
+  events: Iterable<SessionEvent>,
+  from: State = fold.initial(),
+): State {
   let state = from;
   for (const event of events) state = fold.apply(state, event);
   return state;

@@ -11,6 +11,7 @@ export * from "./brackets.ts";
 export * from "./chunked_list.ts";
 export * from "./classes.ts";
 export * from "./fold.ts";
+export * from "./heard.ts";
 export * from "./inbox.ts";
 export * from "./lifecycle.ts";
 export * from "./log_fold.ts";

@@ -152,7 +152,7 @@ Deno.test("exec/L28, exec/T31: steering enters the next step of the same turn, b
 
 Deno.test("steer() starts a turn when none runs, inject() waits for one, and both are claimed before the next message", async () => {
   const on = await stage([[{ text: "1" }], [{ text: "2" }]]);
-  on.session.inject("fact", { kind: "plugin", plugin: "p" });
+  on.session.inject("fact", { source: { kind: "plugin", plugin: "p" } });
   await settle();
   assertEquals([on.session.status, typesOf(await logOf(on))], ["idle", ["agent/inbox/spliced"]]);
   on.session.steer("look");
@@ -414,4 +414,22 @@ Deno.test("cancel() refuses a cause that the log could not hold, and cancels not
   on.session.cancel();
   assertEquals([(await first).reason.kind, (await second).turn], ["aborted", null]);
   await logOf(on);
+});
+
+Deno.test("a message whose id the log heard before is one input, while it waits, after its turn, and after a reopen", async () => {
+  const on = await stage([[{ text: "1" }], [{ text: "2" }]]);
+  on.session.followup("pay", { id: "input-1" });
+  on.session.followup("pay", { id: "input-1" });
+  await on.session.whenIdle();
+  on.session.steer("pay", { id: "input-1" });
+  on.session.inject("pay", { id: "input-1" });
+  await settle();
+  assertEquals([on.session.status, on.requests.length], ["idle", 1]);
+  await on.session.close();
+  const again = await on.agent.resume(on.session.id);
+  again.followup("pay", { id: "input-1" });
+  await again.whenIdle();
+  assertEquals(on.requests.length, 1);
+  assertThrows(() => again.followup("pay", { id: "" }), TypeError, "id is empty");
+  await again.close();
 });
