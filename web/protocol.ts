@@ -1,0 +1,228 @@
+/**
+ * What the page and its worker say to each other. Everything here is plain data that `postMessage` can carry.
+ *
+ * The page asks with a {@linkcode PageRequest} and gets exactly one {@linkcode WorkerReply} with the same `request` number. The
+ * worker pushes {@linkcode WorkerNews} whenever something changes. Errors cross as `{code, message}`: classes do not survive
+ * `postMessage`, codes do.
+ *
+ * @module
+ */
+import type {
+  EffectClass,
+  EventPage,
+  LogFault,
+  Message,
+  SessionEvent,
+  SessionRow,
+  StorageTraits,
+  StreamChunk,
+} from "../mod.ts";
+
+/** An error as it crosses: a code of `src/errors.ts`, or `TypeError`, `RangeError`, `Error` for those that have none. */
+export interface WireError {
+  readonly code: string;
+  readonly message: string;
+  /** With `STORAGE_LOST`: the sessions that were known and are gone. */
+  readonly sessionIds?: readonly string[];
+}
+
+/** Which model answers. An API key lives in the worker's memory; the page keeps it in `idb-keyval` only when asked to. */
+export type ModelChoice =
+  | { readonly kind: "demo" }
+  | { readonly kind: "openai"; readonly baseUrl: string; readonly model: string; readonly apiKey?: string };
+
+/** What the page tells about itself. `freeze` and `pagehide` make an owner flush, close and release. */
+export type PageState = "visible" | "hidden" | "freeze" | "resume" | "pagehide";
+
+/** How a visitor makes a crash happen. `before-effect` dies between the barrier and the body of the next effect. */
+export type CrashPoint = "now" | "before-effect" | "after-effect";
+
+/** Where an unknown was settled to by a person. */
+export type SettleVerdict = "happened" | "absent" | "retry";
+
+/** What a page may ask, by verb, with what it gets back. */
+export interface PageCalls {
+  /** First of all. Fails with the reason when this browser has no usable medium: nothing falls back to memory unasked. */
+  hello: {
+    readonly ask: { readonly tabLabel: string; readonly state: PageState; readonly volatile?: boolean };
+    readonly answer: { readonly tab: string; readonly traits: StorageTraits; readonly version: string };
+  };
+  list: { readonly ask: Record<never, never>; readonly answer: readonly SessionRow[] };
+  /** Makes a session; nothing is written before its first message. The caller is attached to it. */
+  create: { readonly ask: { readonly volatile?: boolean }; readonly answer: SessionView };
+  /** Starts watching a session: as its owner when nobody else is, else as a viewer. */
+  attach: { readonly ask: { readonly id: string }; readonly answer: SessionView };
+  detach: { readonly ask: { readonly id: string }; readonly answer: null };
+  /**
+   * Sends a message; answers when it is durable in the log. A repeat with the same `inputId` is the same input, also after the owner
+   * died in between.
+   */
+  send: {
+    readonly ask: { readonly id: string; readonly inputId: string; readonly text: string };
+    readonly answer: { readonly seq: number };
+  };
+  cancel: { readonly ask: { readonly id: string }; readonly answer: null };
+  /** Answers a question. The first answer counts: `isFirst` is false for the same answer again; another one is refused. */
+  answer: {
+    readonly ask: { readonly id: string; readonly question: string; readonly decision: "allowed-once" | "rejected" };
+    readonly answer: { readonly isFirst: boolean };
+  };
+  /** Settles an unknown outcome by hand. */
+  settle: {
+    readonly ask: {
+      readonly id: string;
+      readonly callSeq: number;
+      readonly verdict: SettleVerdict;
+      readonly note?: string;
+    };
+    readonly answer: null;
+  };
+  /** A page of the durable log. Works for damaged sessions up to the damage. */
+  history: {
+    readonly ask: { readonly id: string; readonly from: number; readonly limit: number };
+    readonly answer: EventPage;
+  };
+  /** What the model sees now. */
+  surface: { readonly ask: { readonly id: string }; readonly answer: readonly Message[] };
+  /** The log's bytes as they are on the medium, whole. */
+  export: {
+    readonly ask: { readonly id: string };
+    readonly answer: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };
+  };
+  /** Takes a log file in, byte for byte. An open turn is closed by the conservative rules at its first write-open. */
+  import: {
+    readonly ask: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };
+    readonly answer: { readonly id: string };
+  };
+  delete: { readonly ask: { readonly id: string }; readonly answer: null };
+  model: { readonly ask: { readonly choice: ModelChoice }; readonly answer: { readonly name: string } };
+  state: { readonly ask: { readonly state: PageState }; readonly answer: null };
+  crash: { readonly ask: { readonly at: CrashPoint }; readonly answer: null };
+  /** What the pretend bank really holds: the truth beside which a class can be read. */
+  bank: { readonly ask: Record<never, never>; readonly answer: readonly BankEntry[] };
+}
+
+/** A verb of {@linkcode PageCalls}. */
+export type PageVerb = keyof PageCalls;
+
+/** One question of the page. */
+export type PageRequest = {
+  readonly [Verb in PageVerb]: { readonly request: number; readonly verb: Verb; readonly ask: PageCalls[Verb]["ask"] };
+}[PageVerb];
+
+/** The answer to one question. */
+export type WorkerReply =
+  | { readonly kind: "reply"; readonly request: number; readonly answer: unknown }
+  | { readonly kind: "refusal"; readonly request: number; readonly error: WireError };
+
+/** A payment at the pretend bank. */
+export interface BankEntry {
+  readonly effectKey: string;
+  readonly to: string;
+  readonly amount: string;
+  readonly time: number;
+}
+
+/** Who writes a session, seen from this tab. */
+export type Role =
+  /** This tab writes it. */
+  | { readonly kind: "owner" }
+  /** Another tab writes it; what is sent here is forwarded to it. */
+  | { readonly kind: "viewer"; readonly ownerLabel: string }
+  /** Another tab holds it and does not answer: the browser froze it. Read-only until it is woken or closed. */
+  | { readonly kind: "stuck"; readonly ownerLabel: string; readonly reason: string }
+  /** Nobody writes it now; the next input here opens it. */
+  | { readonly kind: "released" }
+  /** It cannot be written; it is shown as far as it can be read. */
+  | { readonly kind: "read-only"; readonly fault: LogFault | WireError };
+
+/** A question that waits for a person. Its `tool/call` is durable: the arguments are those of the log. */
+export interface OpenQuestion {
+  readonly question: string;
+  readonly callId: string | null;
+  readonly callSeq: number | null;
+  readonly toolName: string;
+  readonly reason: string;
+  /** The raw text of the arguments in the durable `tool/call`. */
+  readonly argumentsText: string;
+  readonly argumentsDigest: string | null;
+  /** Where the call writes a file: what it would change. `before` is null for a new file. */
+  readonly fileChange: { readonly path: string; readonly before: string | null; readonly after: string } | null;
+}
+
+/** A call whose outcome is not known, for a person to settle. */
+export interface OpenUnknown {
+  readonly callSeq: number;
+  readonly callId: string;
+  readonly toolName: string;
+  readonly effect: EffectClass;
+  readonly effectKey: string;
+  readonly argumentsText: string;
+  /** Seq of the marker: the evidence that it may have run. */
+  readonly dispatchedSeq: number;
+}
+
+/** The durability line. */
+export interface Durability {
+  readonly pendingEvents: number;
+  /** Bytes of the events not durable yet, as JSON. */
+  readonly pendingBytes: number;
+  /** −1 for an empty log. */
+  readonly durableSeq: number;
+  /** Of the last BARRIERS_REMEMBERED appends, in milliseconds; null before the first. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  readonly persistence: StorageTraits["persistence"];
+  readonly sync: StorageTraits["sync"];
+}
+
+/** What was found when this tab opened the session for writing. */
+export interface RepairNotice {
+  /** Events that the repair appended. */
+  readonly closers: readonly SessionEvent[];
+  /** Per call that was open: its class. */
+  readonly calls: readonly { readonly callId: string; readonly name: string; readonly class: string }[];
+}
+
+/** All that a page needs to draw a session, apart from its events. */
+export interface SessionView {
+  readonly id: string;
+  readonly title: string | null;
+  readonly role: Role;
+  readonly status: "idle" | "running";
+  /** One more than the last event this tab knows, pending ones included. */
+  readonly nextSeq: number;
+  readonly durability: Durability;
+  readonly questions: readonly OpenQuestion[];
+  readonly unknowns: readonly OpenUnknown[];
+  /** `null` until this tab had to repair. */
+  readonly repaired: RepairNotice | null;
+  readonly modelName: string;
+}
+
+/** What the worker tells unasked. */
+export type WorkerNews =
+  | { readonly kind: "sessions"; readonly rows: readonly SessionRow[] }
+  | { readonly kind: "view"; readonly view: SessionView }
+  /** Events, in order. Those above `durableSeq` are not durable yet and may be superseded (`reset`) when the owner dies. */
+  | {
+    readonly kind: "events";
+    readonly id: string;
+    readonly events: readonly SessionEvent[];
+    readonly durableSeq: number;
+  }
+  /** What is known ends here: forget every event from `from` on. Comes at a takeover, before the events that replace them. */
+  | { readonly kind: "reset"; readonly id: string; readonly from: number }
+  /** A piece of the model's stream, never durable. */
+  | {
+    readonly kind: "chunk";
+    readonly id: string;
+    readonly turn: number;
+    readonly step: number;
+    readonly chunk: StreamChunk;
+  }
+  | { readonly kind: "persistence"; readonly persistence: StorageTraits["persistence"]; readonly wasAsked: boolean }
+  | { readonly kind: "problem"; readonly id: string | null; readonly error: WireError };
+
+/** Everything a worker sends. */
+export type WorkerMessage = WorkerReply | WorkerNews;
