@@ -1,7 +1,7 @@
 /**
  * Zstd frames and JSON lines: where frames lie, what may be decoded, and the port of the codec that decodes.
  *
- * The two codecs have doors of their own: `node_zstd.ts` needs `node:zlib`, `portable_zstd.ts` needs `fzstd`.
+ * The two codecs have doors of their own: `node_zstd.ts` needs `node:zlib`, `portable_zstd.ts` nothing.
  *
  * @module
  */

@@ -5,6 +5,7 @@
  */
 import { nodeZstd } from "../../src/frame/node_zstd.ts";
 import { portableZstd } from "../../src/frame/portable_zstd.ts";
+import { frameChecksum } from "../../src/frame/xxh64.ts";
 import type { ZstdCodec } from "../../src/frame/zstd_codec.ts";
 
 export const node: ZstdCodec = nodeZstd();
@@ -50,6 +51,32 @@ export function handMadeFrame(): Uint8Array<ArrayBuffer> {
     bytesOf("110000 0a0a"), // raw, 2 bytes, last
     bytesOf("00000000"),
   );
+}
+
+/** A frame of one stored block, as another program may write it: its content stands in it as it is. */
+export function storedFrame(content: Uint8Array): Uint8Array<ArrayBuffer> {
+  return joined(
+    bytesOf("28b52ffd a4"),
+    littleEndian(content.length, 4),
+    littleEndian((content.length << 3) | 1, 3),
+    content,
+    littleEndian(frameChecksum(content), 4),
+  );
+}
+
+/** A frame of these blocks with a window of 8 MiB, no content size and no checksum. */
+export function frameOfBlocks(blocks: readonly { readonly type: 0 | 1 | 2; readonly bytes: Uint8Array }[]) {
+  return joined(
+    bytesOf("28b52ffd 00 68"),
+    ...blocks.flatMap(({ type, bytes }, index) => [
+      littleEndian((bytes.length << 3) | (type << 1) | (index === blocks.length - 1 ? 1 : 0), 3),
+      bytes,
+    ]),
+  );
+}
+
+export function littleEndian(value: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length: sizeBytes }, (_, index) => value >>> (8 * index));
 }
 
 /** A log of several frames of several kinds, about 2 KiB, with frames of one and of many blocks. */

@@ -1,7 +1,8 @@
 /**
  * Our files as the `zstd` command and a walk written from the format's text see them, and its files as we do.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { hasCode } from "../../src/errors.ts";
 import { encodeLines } from "../../src/frame/lines.ts";
 import { walkFrames } from "../../src/frame/walk.ts";
 import { codecs, joined, node, portable, rows, utf8 } from "./frames.ts";
@@ -41,7 +42,12 @@ Deno.test("both codecs read what the zstd command writes, at every level, from f
   const path = await Deno.makeTempFile();
   try {
     await Deno.writeFile(path, plain);
-    for (const options of [["-1"], ["-3"], ["-9"], ["-19"], ["--fast=5"], ["-3", "--no-check"], ["-3", "--long=27"]]) {
+    for (
+      const options of [["-1"], ["-3"], ["-9"], ["-19"], ["--ultra", "-22"], ["--fast=5"], ["-3", "--no-check"], [
+        "-3",
+        "--long=27",
+      ]]
+    ) {
       for (const fromFile of [true, false]) {
         const args = ["-c", "-q", ...options, ...(fromFile ? [path] : [])];
         const { success, stdout } = await zstd(args, fromFile ? new Uint8Array(0) : plain);
@@ -59,6 +65,33 @@ Deno.test("both codecs read what the zstd command writes, at every level, from f
     }
   } finally {
     await Deno.remove(path);
+  }
+});
+
+Deno.test("both codecs refuse what the zstd command writes with a dictionary, with or without an id", async () => {
+  if (!await hasZstdCommand()) return console.log("not run: zstd command is absent");
+  const folder = await Deno.makeTempDir();
+  try {
+    const plain = utf8(rows(0, 30));
+    for (let index = 0; index < 200; index += 1) {
+      Deno.writeTextFileSync(`${folder}/${index}.part`, rows(20 * index, 20));
+    }
+    const parts = Array.from({ length: 200 }, (_, index) => `${folder}/${index}.part`);
+    await Deno.writeTextFile(`${folder}/text`, rows(0, 20));
+    const trained = await zstd(["-q", "--train", ...parts, "-o", `${folder}/trained`], new Uint8Array(0));
+    assertEquals(trained.success, true);
+    // Any text is a dictionary too; it has no id, so that only the copies from before the start tell.
+    for (const dictionary of ["trained", "text"]) {
+      const { success, stdout } = await zstd(["-c", "-q", "-D", `${folder}/${dictionary}`], plain);
+      assertEquals([success, walkFrames(stdout).frames.length], [true, 1]);
+      assertEquals(walkFrames(stdout).frames[0]!.dictionaryId === 0, dictionary === "text");
+      for (const codec of codecs) {
+        const refusal = assertThrows(() => codec.decompress(stdout, plain.length));
+        assert(hasCode(refusal, "CORRUPT_FRAME"), `${codec.name}: ${dictionary}`);
+      }
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
   }
 });
 

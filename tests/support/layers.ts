@@ -74,17 +74,17 @@ const CORE_LAYERS: readonly string[] = ["mod", "agent", ...ABOVE_AGENT, "adapter
 
 /** Layer → npm packages it may import. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  frame: ["fzstd"],
   tool: ["@cfworker/json-schema"],
-  web: ["idb-keyval"],
+  web: ["idb-keyval", "preact", "marked", "dompurify", "highlight.js"],
   server: ["hono"],
+  bench: ["idb-keyval", "playwright"],
 };
 
 /**
- * What the portable core may reach outside of the repository: fzstd reads zstd where the runtime cannot, and
- * @cfworker/json-schema checks plain JSON Schemas without `eval`, so also under a page's content security policy.
+ * What the portable core may reach outside of the repository: @cfworker/json-schema checks plain JSON Schemas without `eval`,
+ * so also under a page's content security policy. idb-keyval is for the web worker alone, as {@linkcode PACKAGES} says.
  */
-export const PORTABLE_PACKAGES: readonly string[] = ["fzstd", "@cfworker/json-schema"];
+export const PORTABLE_PACKAGES: readonly string[] = ["@cfworker/json-schema", "idb-keyval"];
 
 /** What must run everywhere. Those that do not exist yet arrive with their feature. */
 export const PORTABLE_ROOTS: readonly string[] = [
