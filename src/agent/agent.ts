@@ -9,7 +9,7 @@ import type { Model } from "../model/model.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
 import { createSession, openSession, type SessionSettings } from "../session/mod.ts";
 import type { SessionStore } from "../store/session_store.ts";
-import type { Guard, Tool } from "../tool/mod.ts";
+import { type Guard, reconcileWith, type Tool } from "../tool/mod.ts";
 import { AgentSession } from "./agent_session.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { LoopSettings } from "./loop.ts";
@@ -82,8 +82,8 @@ export interface Agent {
    */
   create(options?: AgentCreateOptions): Promise<AgentSession>;
   /**
-   * Goes on with a session: locks it, reads it, closes what a crash left open, and says in `resumed` what was found. Nothing
-   * is run again. Work that waits in the inbox runs with the next message that wakes the loop.
+   * Goes on with a session: locks it, reads it, asks the tools about effects whose outcome is unknown, closes what a crash left
+   * open, and says in `resumed` what was found. Nothing is run again. Work that waits in the inbox runs with the next message that wakes the loop.
    *
    * @throws {NotFoundError}
    * @throws {LockHeldError} when another writer is alive, also in this process
@@ -146,7 +146,9 @@ export function createAgent(options: AgentOptions): Agent {
     },
     async resume(id, { volatile, waitMs, signal } = {}) {
       const watchers = new Watchers();
-      const { session, resumed } = await openSession({ store, id, waitMs, signal, ...settingsFor(watchers, volatile) });
+      const reconcile = reconcileWith(tools.values(), clock ?? store.runtime.clock);
+      const opening = { store, id, waitMs, signal, reconcile, ...settingsFor(watchers, volatile) };
+      const { session, resumed } = await openSession(opening);
       return await AgentSession.start({ session, settings, watchers, resumed }, "resume");
     },
   };

@@ -18,6 +18,7 @@ import {
   type TornTail,
   UnsupportedFormatError,
 } from "../../mod.ts";
+import { Places } from "./evidence.ts";
 import { counted } from "./format.ts";
 import type { Output } from "./output.ts";
 import type { Target } from "./target.ts";
@@ -51,20 +52,23 @@ export interface Verdict {
 export interface Inspected {
   readonly reader: LogReader;
   readonly folds: LogFolds;
+  readonly places: Places;
 }
 
 /** Opens a log for reading, folding every event on the way. */
 export async function inspect(target: Pick<Target, "file" | "open">, out: Output): Promise<Inspected> {
   let folds = logFold.initial();
+  const places = new Places();
   let seen = 0;
   using line = out.progress(`reading ${target.file}`);
   const reader = await target.open({
-    visit: (event) => {
+    visit: (event, place) => {
       folds = logFold.apply(folds, event);
+      places.see(event, place);
       if (++seen % 1024 === 0) line.report(`reading ${target.file}: ${counted(seen, "event")}`);
     },
   });
-  return { reader, folds };
+  return { reader, folds, places };
 }
 
 /** What a log is, and everything derived from what could be read of it. */

@@ -5,7 +5,7 @@
  */
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Resumed, UnresolvedEffect } from "../../mod.ts";
+import { isEvent, type Resumed, type UnresolvedEffect } from "../../mod.ts";
 import type { CommandContext } from "./command.ts";
 import { counted, piece, shellWord } from "./format.ts";
 
@@ -17,9 +17,22 @@ const MEANING = {
   outcome_unknown: "outcome unknown, it may have run",
 } as const;
 
+const FOUND = {
+  happened: "it happened",
+  absent: "it did not happen and never will",
+  undecidable: "the target cannot tell",
+  retry: "one repetition is allowed",
+} as const;
+
 /** Says what opening the session found and closed. */
-export function tellResumed({ salvagedEvents, open, calls }: Resumed, note: (text: string) => void): void {
+export function tellResumed({ salvagedEvents, open, calls, verdicts }: Resumed, note: (text: string) => void): void {
   if (salvagedEvents > 0) note(`Kept ${counted(salvagedEvents, "event")} of an unfinished write`);
+  for (const event of verdicts) {
+    if (!isEvent(event, "effect/reconciled")) continue;
+    const { callId, callSeq, verdict, note: how } = event.data;
+    const because = how === undefined ? "" : ` (${piece(how)})`;
+    note(`Looked up what became of ${piece(callId)}, seq ${callSeq}: ${FOUND[verdict]}${because}`);
+  }
   if (open === null) return;
   note(`Turn ${open.turn} was interrupted and is closed now`);
   for (const call of calls) note(`  ${piece(call.name)} ${piece(call.callId)}: ${MEANING[call.class]}`);
@@ -36,7 +49,7 @@ export function tellUnresolved(
   note(`${counted(effects.length, "outcome")} unknown. Find out what happened, then type, when this run is over:`);
   for (const { callSeq, name, arguments: text, effectKey } of effects) {
     note(`  ${piece(name)} ${piece(text)}${effectKey === null ? "" : `, effect key ${effectKey}`}`);
-    note(`    ${commandLine(context, "resolve", id, String(callSeq), "--happened")}    (or --absent)`);
+    note(`    ${commandLine(context, "resolve", id, String(callSeq), "--happened")}    (or --absent, --retry)`);
   }
 }
 

@@ -12,6 +12,7 @@
 import { hasCode, UnsupportedFormatError } from "../errors.ts";
 import { isRequiredUnknown, parseHeader, RowFault, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import type { ZstdCodec } from "../frame/mod.ts";
+import type { EventPlace } from "../store/session_store.ts";
 import type { ByteSource } from "./byte_source.ts";
 import { type CheckedLog, emptyLog, withEvent } from "./checked_log.ts";
 import { type Finding, foundIn, rowFinding, unknownEvent } from "./finding.ts";
@@ -31,7 +32,7 @@ export interface ScanOptions {
 /** What one `advance()` may do on the way. */
 export interface AdvanceOptions {
   /** Called once per accepted event, in order. */
-  readonly visit?: (event: SessionEvent) => void;
+  readonly visit?: (event: SessionEvent, place?: EventPlace) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -128,7 +129,7 @@ export abstract class LogScan {
     }
     this.log = next;
     if (isRequiredUnknown(row)) this.objection ??= unknownEvent(row, offsetBytes);
-    visit?.(row);
+    visit?.(row, { frame: this.frames, offsetBytes });
     return true;
   }
 

@@ -7,13 +7,14 @@
  * @module
  */
 import { CorruptLogError } from "../errors.ts";
-import type { SessionEvent } from "../event/mod.ts";
+import { checkAppendable, type SessionEvent } from "../event/mod.ts";
 import { foldEvents, logFold, type LogFolds, type OpenTurn, openTurn, type UnresolvedEffect } from "../fold/mod.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
 import type { LogWriter, SessionStore } from "../store/session_store.ts";
 import { type Reconcile, reconcileEffects } from "./reconcile.ts";
 import { closers } from "./repair.ts";
 import { Session, type SessionSettings } from "./session.ts";
+import { owedNotices } from "./verdict.ts";
 
 /** How to open a session for writing. */
 export interface OpenSessionOptions extends SessionSettings {
@@ -25,7 +26,7 @@ export interface OpenSessionOptions extends SessionSettings {
   readonly waitMs?: number;
   /** Ends the waiting and the reading. */
   readonly signal?: AbortSignal;
-  /** Looks up what became of effects whose outcome is unknown. Without it they stay unknown. */
+  /** Looks up what became of effects whose outcome is unknown. Without it they stay unknown. `reconcileWith` makes it of tools. */
   readonly reconcile?: Reconcile;
 }
 
@@ -35,7 +36,10 @@ export interface Resumed {
   readonly open: OpenTurn | null;
   /** The calls of {@linkcode open}; empty when no turn was open. */
   readonly calls: OpenTurn["calls"];
-  /** What lookups found: `effect/reconciled` events, and notices for calls that were closed already. */
+  /**
+   * What lookups found: `effect/reconciled` events, and notices for calls that were closed already. Before them the notices of
+   * earlier verdicts that a crash took away.
+   */
   readonly verdicts: readonly SessionEvent[];
   /** The events that closed the turn. */
   readonly closers: readonly SessionEvent[];
@@ -97,10 +101,11 @@ async function resume(
   const open = openTurn(seen.folds.pendingCalls);
   const { torn } = log.state();
 
-  const verdicts = options.reconcile === undefined
-    ? []
-    : await reconcileEffects(seen.folds, options.reconcile, options);
-  seen.add(verdicts);
+  const owed = owedNotices(seen.folds).map((draft) => checkAppendable(draft, seen.folds.nextSeq, options.clock.now()));
+  seen.add(owed);
+  const found = options.reconcile === undefined ? [] : await reconcileEffects(seen.folds, options.reconcile, options);
+  seen.add(found);
+  const verdicts = [...owed, ...found];
   const closing = closers(seen.folds);
   seen.add(closing);
   if (verdicts.length + closing.length > 0 || torn !== null) await log.recover([...verdicts, ...closing]);

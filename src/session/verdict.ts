@@ -9,7 +9,7 @@
  */
 import { NotFoundError } from "../errors.ts";
 import type { Block, EventData, EventDraft, Message, SessionEvent } from "../event/mod.ts";
-import type { LogFolds, UnresolvedEffect } from "../fold/mod.ts";
+import { type LogFolds, noticeId, type UnresolvedEffect } from "../fold/mod.ts";
 import type { Random } from "../runtime/runtime.ts";
 import type { Session } from "./session.ts";
 
@@ -73,6 +73,25 @@ export function verdictDrafts(
 }
 
 /**
+ * The notices that a crash took away from their verdicts: only the verdict got as far as the log. The model is told now.
+ *
+ * @returns one draft, or none when every verdict was told
+ *
+ * @example
+ * ```ts
+ * import { logFold } from "../fold/mod.ts";
+ * import { owedNotices } from "./verdict.ts";
+ *
+ * if (owedNotices(logFold.initial()).length !== 0) throw new Error("unreachable");
+ * ```
+ */
+export function owedNotices({ unresolved: { untold }, inbox }: Pick<LogFolds, "unresolved" | "inbox">): EventDraft[] {
+  if (untold.length === 0) return [];
+  const inserted = untold.map(({ effect, seq, data }) => noticeOf(effect, data.verdict, data, seq));
+  return [{ type: "agent/inbox/spliced", data: { target: "next-step", start: inbox.nextStep.length, inserted } }];
+}
+
+/**
  * Writes what a person found out about an effect, durable when it resolves.
  *
  * @returns the `effect/reconciled` event
@@ -113,15 +132,15 @@ export async function settleByPerson(
 function noticeOf(
   { callId, callSeq, name }: UnresolvedEffect,
   verdict: "happened" | "absent" | "retry",
-  { content = [], note }: Finding,
-  nextSeq: number,
+  { content = [], note }: Pick<Finding, "content" | "note">,
+  verdictSeq: number,
 ): Message {
   const found = note === undefined ? "" : ` Note: ${note}`;
   const text = `The outcome of the earlier call "${callId}" of tool "${name}" was unknown. ${
     NOTICE_TEXTS[verdict]
   }${found}`;
   return {
-    id: `effect-settled-${callSeq}-${nextSeq}`,
+    id: noticeId(callSeq, verdictSeq),
     role: "user",
     content: [{ type: "text", text }, ...content],
     source: { kind: "plugin", plugin: "holdfast", form: "notice", summary: `${name}: ${verdict}` },

@@ -78,10 +78,21 @@ export interface SessionRow {
   readonly live: boolean;
 }
 
+/** Where an event lies in a log of frames. */
+export interface EventPlace {
+  /** Index of its frame (raw: of its line); that of the header is 0. */
+  readonly frame: number;
+  /** Where the frame (raw: the line) begins, in bytes from the start of the log. */
+  readonly offsetBytes: number;
+}
+
 /** How to open a session. */
 export interface OpenOptions {
-  /** Called once per stored event, in order, salvaged ones included, while the log is scanned. */
-  readonly visit?: (event: SessionEvent) => void;
+  /**
+   * Called once per stored event, in order, salvaged ones included, while the log is scanned. `place` is where it lies, for a
+   * person who wants to look; it is left out for what was salvaged and by media without frames.
+   */
+  readonly visit?: (event: SessionEvent, place?: EventPlace) => void;
   /** Poll for the lock this long, in milliseconds, with back-off. Default 0: never wait. */
   readonly waitMs?: number;
   /** Ends the waiting or the scan. */

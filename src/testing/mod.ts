@@ -4,6 +4,8 @@
  * Each suite is a list of cases; run every case with a context that makes what is under test, and call a thrown error a
  * failure. `check` and its siblings are the assertions the cases are written with.
  *
+ * `SimulatedTarget` and `SlowTarget` are for whoever writes a tool that says what became of its calls.
+ *
  * @module
  */
 export * from "./check.ts";
@@ -12,6 +14,7 @@ export type { ZstdCodec } from "../frame/zstd_codec.ts";
 export * from "./model_contract.ts";
 export * from "./session_store_context.ts";
 export * from "./session_store_contract.ts";
+export * from "./simulated_target.ts";
 export * from "./storage_context.ts";
 export * from "./storage_contract.ts";
 export { storageFaultCases } from "./storage_fault_cases.ts";

@@ -9,6 +9,7 @@ import { type ApprovalOutcome, argumentsDigest, type EffectClass } from "../even
 import { hasCode } from "../errors.ts";
 import type { PreDecision } from "./hooks.ts";
 import { abortedBeforeDispatch, failure, failureOf, messageOf, type ToolOutcome, UNKNOWN_TOOL } from "./outcome.ts";
+import { needsGrant, quarantineReason } from "./quarantine.ts";
 import { type EarlierTry, earlierTry } from "./retry.ts";
 import { isRunning } from "./running.ts";
 import { type Scene, subjectOf } from "./scene.ts";
@@ -74,9 +75,10 @@ export async function decide(scene: Scene, problem: ToolOutcome | null): Promise
   }
 
   // Guard
-  const reason = guardReason(scene);
+  const now = await repeated(scene);
+  const reason = await repetitionReason(scene, earlier, now) ?? guardReason(scene);
   if (reason !== null) return ended(failure(new Error(reason)));
-  return { kind: "run", earlier };
+  return { kind: "run", earlier: now };
 }
 
 type Ended = Extract<Verdict, { kind: "end" }>;
@@ -141,7 +143,7 @@ function denial({ reason, info }: Extract<PreDecision, { kind: "deny" }>): ToolO
 /** A repetition that could be a second effect is asked about, whatever policy says; one that a person granted is not. */
 function withEarlierTry(decision: PreDecision, effect: EffectClass, earlier: EarlierTry | null): PreDecision {
   if (earlier === null || earlier.isGranted) return decision;
-  if (decision.kind !== "ask" && effect !== "opaque" && !earlier.isOpaque) return decision;
+  if (decision.kind !== "ask" && !needsGrant(effect, earlier)) return decision;
   const found = `an equal earlier call (seq ${earlier.retryOf}) may already have taken effect`;
   const reason = decision.kind === "ask" ? decision.reason : undefined;
   return { kind: "ask", reason: reason === undefined ? found : `${reason}; ${found}` };
@@ -191,6 +193,22 @@ const DENIALS: Readonly<Record<Exclude<ApprovalOutcome, "allowed-once">, string>
   "cancelled": "the call was not allowed: the question was cancelled",
   "unavailable": "the call was not allowed: it needs approval, and nobody could be asked",
 };
+
+/** Our own guard. What cannot look into the log does not let pass. */
+async function repetitionReason(
+  { call, hooked, host }: Scene,
+  asked: EarlierTry | null,
+  now: EarlierTry | null,
+): Promise<string | null> {
+  if (host.session === null || now === null) return null;
+  const digest = await argumentsDigest(call.arguments);
+  const about = { callSeq: call.callSeq, argumentsDigest: digest, effect: hooked.effect, asked, now };
+  try {
+    return await quarantineReason(host.session, about);
+  } catch (error) {
+    return `the call was not allowed: whether it may be repeated cannot be read in the log: ${messageOf(error)}`;
+  }
+}
 
 /** Guards are looked at last and can only deny, so no order of registration can allow anything again. */
 function guardReason({ hooked, host }: Scene): string | null {

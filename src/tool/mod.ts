@@ -35,7 +35,9 @@ export {
   type ToolOutput,
   UNKNOWN_TOOL,
 } from "./outcome.ts";
-export { outcomeUnknown } from "./unsettled.ts";
+export type { EffectLookup, LookupAnswer } from "./lookup.ts";
+export { reconcileWith } from "./reconcile.ts";
+export { neverHappens, outcomeUnknown } from "./unsettled.ts";
 export {
   type CheckedValue,
   type CompiledSchema,

@@ -11,6 +11,8 @@ import type { UnresolvedEffect } from "../fold/mod.ts";
 export interface EarlierTry {
   /** seq of the original `tool/call`. */
   readonly retryOf: number;
+  /** seq of the newest call that is equal and unknown: with another one, this is another question. */
+  readonly newestSeq: number;
   /** `null` when the original left no marker, and so no key. */
   readonly effectKey: string | null;
   /** Whether the target cannot tell a repetition from a second effect. */
@@ -22,8 +24,8 @@ export interface EarlierTry {
 /**
  * Finds the effect that a call of this tool with these arguments would repeat; `null` when there is none.
  *
- * Key and `retryOf` come from the oldest one: that is the effect to deduplicate. A grant counts for one repetition, so only
- * the newest one's counts.
+ * Key and `retryOf` come from the one that a person granted a repetition of, else from the oldest: that is the effect to
+ * deduplicate. A grant is spent by the marker of the repetition.
  *
  * @param effects those that run no more: what runs beside this call is a second effect, not something it repeats
  * @param digest of the call's arguments
@@ -48,12 +50,14 @@ export async function earlierTry(
   for (const effect of effects) {
     if (effect.name === name && await argumentsDigest(effect.arguments) === digest) equal.push(effect);
   }
-  const [oldest] = equal;
-  if (oldest === undefined) return null;
+  const granted = equal.find((effect) => effect.retryGranted);
+  const original = granted ?? equal[0];
+  if (original === undefined) return null;
   return {
-    retryOf: oldest.retryOf ?? oldest.callSeq,
-    effectKey: oldest.effectKey,
+    retryOf: original.retryOf ?? original.callSeq,
+    newestSeq: equal.at(-1)!.callSeq,
+    effectKey: original.effectKey,
     isOpaque: equal.some((effect) => effect.effect === "opaque"),
-    isGranted: equal.at(-1)!.retryGranted,
+    isGranted: granted !== undefined,
   };
 }

@@ -6,6 +6,7 @@
 import type { Block, EffectClass, JsonObject, JsonValue, ToolSchema } from "../event/mod.ts";
 import type { HookedCall, ToolCall } from "./call.ts";
 import type { ToolOutcome, ToolOutput } from "./outcome.ts";
+import type { EffectLookup, LookupAnswer } from "./lookup.ts";
 import { type CheckedValue, type CompiledSchema, compileSchema, type SchemaDeclaration } from "./schema.ts";
 import { unawaited } from "./strangers.ts";
 
@@ -68,9 +69,17 @@ export interface ToolDefinition<Parameters extends SchemaDeclaration = JsonObjec
    * validator, what it made of it.
    *
    * A {@linkcode ToolError} keeps its code in the log; any other error only its message. A body that cannot tell whether its
-   * effect happened throws one with the code `TOOL_OUTCOME_UNKNOWN`.
+   * effect happened throws one with the code `TOOL_OUTCOME_UNKNOWN`; one that learns that nothing under its key can take effect
+   * any more, `TOOL_NOT_STARTED`: an equal call then gets a new key.
    */
   readonly execute: (args: CheckedValue<Parameters>, call: ToolCall) => ToolOutput | Promise<ToolOutput>;
+  /**
+   * Finds out what became of a call whose outcome is unknown: asked when the session is resumed, at most once each time, for at
+   * most RECONCILE_TIMEOUT_MS. It must not bring the effect about. What it throws is undecidable. Default: nobody can tell.
+   */
+  readonly reconcile?: (
+    lookup: EffectLookup<CheckedValue<Parameters>>,
+  ) => LookupAnswer<ToolOutput> | Promise<LookupAnswer<ToolOutput>>;
 }
 
 /** How a tool is written down whose body returns a value that is checked and then rendered for the model. */
@@ -83,6 +92,10 @@ export interface ValueToolDefinition<Parameters extends SchemaDeclaration, Outpu
     args: CheckedValue<Parameters>,
     call: ToolCall,
   ) => GivenValue<Output> | Promise<GivenValue<Output>>;
+  /** As in {@linkcode ToolDefinition}. The result it recovers is checked and rendered as if the body had returned it. */
+  readonly reconcile?: (
+    lookup: EffectLookup<CheckedValue<Parameters>>,
+  ) => LookupAnswer<GivenValue<Output>> | Promise<LookupAnswer<GivenValue<Output>>>;
 }
 
 /** What a body returns, and how a model reads it. */
@@ -108,6 +121,8 @@ export interface Tool extends ToolSchema {
   readonly permissionFor: (args: JsonValue, effect: EffectClass) => Permission | Promise<Permission>;
   /** The body, bare: no check, no policy, no record. `callTool` runs a tool outside of a session. */
   readonly execute: (args: JsonValue, call: ToolCall) => unknown;
+  /** See {@linkcode ToolDefinition.reconcile}; `null` when nobody can tell. */
+  readonly reconcile: ((lookup: EffectLookup<JsonValue>) => unknown) | null;
   /** Whether arguments are what the tool takes, and what its schema makes of them. */
   readonly checkArguments: CompiledSchema<unknown>["check"];
   /** `null` when the body returns what the model reads. */
@@ -171,7 +186,8 @@ export function defineTool<Parameters extends SchemaDeclaration, Output extends 
 export function defineTool<Parameters extends SchemaDeclaration>(definition: ToolDefinition<Parameters>): Tool;
 export function defineTool(definition: AnyDefinition): Tool {
   const { name, description, effect = "opaque", permission = defaultPermission, execute, output } = definition;
-  const { timeoutMs = null, retries = 0, isConcurrencySafe = null, finalizeContent = null } = definition;
+  const { timeoutMs = null, retries = 0, isConcurrencySafe = null, finalizeContent = null, reconcile = null } =
+    definition;
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(`Cannot define tool "${name}": a name is 1 to 64 of A-Z a-z 0-9 _ -`);
   }
@@ -193,6 +209,7 @@ export function defineTool(definition: AnyDefinition): Tool {
     effectOf: (args: JsonValue) => effectClass(effect, args),
     permissionFor: permission,
     execute,
+    reconcile,
     checkArguments: parameters.check,
     output: output === undefined ? null : compiledOutput(output, name),
     // Rounded up: a timer takes whole milliseconds.
@@ -207,7 +224,14 @@ export function defineTool(definition: AnyDefinition): Tool {
 type AnyOutput = OutputDefinition<any, any>;
 
 // deno-lint-ignore no-explicit-any -- as above
-type AnyDefinition = ToolTraits<any, any> & { readonly output?: AnyOutput; readonly execute: any };
+type AnyFunction = any;
+
+// deno-lint-ignore no-explicit-any -- as above
+type AnyDefinition = ToolTraits<any, any> & {
+  readonly output?: AnyOutput;
+  readonly execute: AnyFunction;
+  readonly reconcile?: AnyFunction;
+};
 
 function compiledOutput({ schema, render, presentationMeta }: AnyOutput, name: string): CompiledOutput {
   const { check } = compileSchema(schema, `the output of tool "${name}"`);

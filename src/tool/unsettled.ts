@@ -7,7 +7,9 @@
 import {
   type EffectClass,
   freezeJson,
+  NOT_STARTED_ERROR,
   OUTCOME_UNKNOWN_ERROR,
+  TOOL_NOT_STARTED,
   TOOL_OUTCOME_UNKNOWN,
   TOOL_TIMEOUT,
 } from "../event/mod.ts";
@@ -26,6 +28,21 @@ import { ABORTED, failure, failureOf, messageOf, ToolError, type ToolOutcome } f
  */
 export function outcomeUnknown(message: string, cause?: unknown): ToolError {
   return new ToolError(TOOL_OUTCOME_UNKNOWN, message, { name: OUTCOME_UNKNOWN_ERROR.name, cause });
+}
+
+/**
+ * The error of a body that learns that nothing under its key has taken effect or ever will: somebody closed the key. The effect
+ * then counts as absent, that of earlier tries under the key too, and an equal call is a new one.
+ *
+ * @example
+ * ```ts
+ * import { neverHappens } from "./unsettled.ts";
+ *
+ * if (neverHappens("the bank closed this key").code !== "TOOL_NOT_STARTED") throw new Error("unreachable");
+ * ```
+ */
+export function neverHappens(message: string, cause?: unknown): ToolError {
+  return new ToolError(TOOL_NOT_STARTED, message, { name: NOT_STARTED_ERROR.name, cause });
 }
 
 /**

@@ -5,7 +5,16 @@
  */
 import * as nodeFs from "node:fs";
 import { dirname } from "node:path";
-import { defineTool, INVALID_ARGS, readArguments, type Tool, type ToolCall, ToolError } from "../tool/mod.ts";
+import {
+  defineTool,
+  INVALID_ARGS,
+  type LookupAnswer,
+  readArguments,
+  type Tool,
+  type ToolCall,
+  ToolError,
+  type ToolOutput,
+} from "../tool/mod.ts";
 import { isCode, WorkspaceFence, type WorkspaceFs, type WorkspaceOptions } from "./workspace_fence.ts";
 
 /** How much of a file one call reads. */
@@ -21,7 +30,8 @@ const PATH = { type: "string", description: "Path in the workspace, such as note
  * Makes the tools `read_file`, `write_file` and `list_files` for one workspace.
  *
  * Reading and listing have no effect and run unasked. Writing replaces the whole file at once (readers and a crash see the
- * old content or the new one), is durable when it returns, and asks first.
+ * old content or the new one), is durable when it returns, and asks first. What became of a write that a crash cut short is
+ * looked up in the file.
  *
  * @throws the file system's error when the root does not exist
  *
@@ -77,6 +87,10 @@ export function workspaceTools(options: WorkspaceOptions): Tool[] {
       execute: (args, call) => {
         const { path, content } = readArguments(args, { path: "string", content: "string" });
         return writeFile(fence, fs, path, content, call);
+      },
+      reconcile: ({ args }) => {
+        const { path, content } = readArguments(args, { path: "string", content: "string" });
+        return lookUpWrite(fence, fs, path, content);
       },
     }),
   ];
@@ -159,6 +173,49 @@ function writeFile(fence: WorkspaceFence, fs: WorkspaceFs, path: string, content
       syncFolderOf(fs, name);
       return `Wrote ${bytes.length} bytes to ${path}.`;
     }));
+}
+
+/**
+ * Whether a write happened whose process is gone: only the content can tell. If it is another, the file may have been written and
+ * changed since, so that this is never "absent"; writing it again under the same key is harmless. `put_file` of the pack keeps
+ * more, and always knows.
+ */
+function lookUpWrite(fence: WorkspaceFence, fs: WorkspaceFs, path: string, content: string): LookupAnswer<ToolOutput> {
+  const bytes = new TextEncoder().encode(content);
+  return worded("look up", path, () =>
+    fence.at(path, {}, (name): LookupAnswer<ToolOutput> => {
+      if (!hasContent(fs, name, bytes)) return { verdict: "undecidable", note: "the file does not have this content" };
+      // Seen in the cache is not yet on the disk.
+      syncFile(fs, name);
+      syncFolderOf(fs, name);
+      return {
+        verdict: "happened",
+        result: `Wrote ${bytes.length} bytes to ${path}.`,
+        note: "the file has this content",
+      };
+    }));
+}
+
+function hasContent(fs: WorkspaceFs, name: string, bytes: Uint8Array): boolean {
+  const stat = fs.lstatSync(name, { throwIfNoEntry: false });
+  if (stat?.isFile() !== true || stat.size !== bytes.length) return false;
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
+  const descriptor = fs.openSync(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const found = readRange(fs, descriptor, 0, bytes.length);
+    return found.length === bytes.length && found.every((byte, index) => byte === bytes[index]);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+function syncFile(fs: WorkspaceFs, name: string): void {
+  const descriptor = fs.openSync(name, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+  try {
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
 }
 
 function writeNew(fs: WorkspaceFs, path: string, bytes: Uint8Array, mode: number | undefined): void {

@@ -176,3 +176,35 @@ Deno.test("an id with characters that no file system takes is found as it is", a
   assertEquals(stdout.trimEnd().split("\n").length, 2);
   assertNotEquals(stdout, "");
 });
+
+Deno.test("show explains class and evidence of every call without a certain end: which seq, in which frame, and what to type", async () => {
+  await using folder = new TempFolder();
+  const log = new LogBuilder();
+  log.policy();
+  log.openStep("old");
+  log.call("old");
+  log.marker("old");
+  log.result("old", "TOOL_OUTCOME_UNKNOWN");
+  log.endStep();
+  log.endTurn();
+  const closedAt = log.events.length;
+  log.openStep("waits");
+  log.call("waits");
+  const file = writeLog(folder.root, "s", log.events);
+  const { stdout } = await holdfast(["show", "s"], { cwd: folder.path });
+  assertStringIncludes(stdout, "2 calls without a certain end:");
+  assertStringIncludes(stdout, "pay old ");
+  const { json: [verdict] } = await document(["verify", "s"], { cwd: folder.path });
+  const markerLine = stdout.split("\n").find((line) => line.includes("it was dispatched"))!;
+  const [, seq, frame, offsetBytes] = /seq (\d+), frame (\d+) at byte (\d+):/.exec(markerLine)!.map(Number);
+  assertEquals(seq, 5);
+  assert(frame! >= 1 && frame! < verdict.frames);
+  assertEquals([...Deno.readFileSync(file).subarray(offsetBytes, offsetBytes! + 4)], [0x28, 0xb5, 0x2f, 0xfd]);
+  assertStringIncludes(stdout, "resolve s 4 --happened    (or --absent, --retry)");
+  assertStringIncludes(stdout, ": not dispatched");
+  assertStringIncludes(stdout, `seq ${closedAt + 2}, frame`);
+  assertEquals(stdout.split("resolve s").length, 2, "an open call is closed by opening the session, not by a person");
+  const bare = await holdfast(["show", file], { cwd: folder.path });
+  assertStringIncludes(bare.stdout, "it may have taken effect");
+  assertEquals(bare.stdout.includes("resolve"), false);
+});

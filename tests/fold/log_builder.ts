@@ -145,10 +145,14 @@ export class LogBuilder {
     return this.add("approval/decided", { id, outcome });
   }
 
-  verdict(callId: string, verdict: EventData["effect/reconciled"]["verdict"], text?: string): number {
+  verdict(
+    callId: string,
+    verdict: EventData["effect/reconciled"]["verdict"],
+    text?: string,
+    by: "lookup" | "person" = "person",
+  ): number {
     const callSeq = this.callSeqs.get(callId) ?? 0;
     const content = text === undefined ? {} : { content: [{ type: "text" as const, text }] };
-    const by = "person" as const;
     const data = { ...this.place(), callId, callSeq, effectKey: effectKeyOf(callSeq), verdict, by, ...content };
     return this.add("effect/reconciled", data, { ignorable: true });
   }

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { foldEvents, type UnresolvedEffect, unresolvedFold } from "../../src/fold/mod.ts";
+import { foldEvents, noticeId, type UnresolvedEffect, unresolvedFold } from "../../src/fold/mod.ts";
 import { argumentsOf, effectKeyOf, LogBuilder } from "./log_builder.ts";
 
 function unresolved(write: (log: LogBuilder) => void): readonly UnresolvedEffect[] {
@@ -28,6 +28,7 @@ const BEGUN: UnresolvedEffect = {
   arguments: argumentsOf("a"),
   effectKey: effectKeyOf(3),
   effect: "keyed",
+  markerSeq: 4,
   isClosed: false,
   retryGranted: false,
 };
@@ -43,7 +44,11 @@ Deno.test("an effect is unresolved from its marker to a result that tells", () =
 
 Deno.test("an unknown outcome, a timeout and an abort leave it unresolved and closed", () => {
   for (const code of ["TOOL_OUTCOME_UNKNOWN", "TOOL_TIMEOUT", "ABORTED"]) {
-    assertEquals(unresolved((log) => (begun(log), log.result("a", code))), [{ ...BEGUN, isClosed: true }], code);
+    assertEquals(
+      unresolved((log) => (begun(log), log.result("a", code))),
+      [{ ...BEGUN, isClosed: true, resultSeq: 5 }],
+      code,
+    );
   }
 });
 
@@ -62,7 +67,8 @@ Deno.test("a body without effect leaves nothing to settle", () => {
 
 Deno.test("an unknown without a marker counts as opaque, without a key", () => {
   const foreign = (code: string) => (log: LogBuilder) => (log.openStep("a"), log.call("a"), log.result("a", code));
-  const expected = { ...BEGUN, effectKey: null, effect: "opaque" as const, isClosed: true };
+  const { markerSeq: _, ...unmarked } = BEGUN;
+  const expected = { ...unmarked, effectKey: null, effect: "opaque" as const, isClosed: true, resultSeq: 4 };
   assertEquals(unresolved(foreign("TOOL_OUTCOME_UNKNOWN")), [expected]);
   // Without a marker nothing says that these had begun.
   for (const code of ["TOOL_NOT_STARTED", "TOOL_TIMEOUT", "ABORTED"]) assertEquals(unresolved(foreign(code)), [], code);
@@ -76,7 +82,10 @@ Deno.test("a verdict settles it, but for those that decide nothing", () => {
   assertEquals(callIds((log) => (closed(log), log.verdict("a", "absent"))), []);
   assertEquals(callIds((log) => (closed(log), log.verdict("a", "undecidable"))), ["a"]);
   assertEquals(unresolved((log) => (closed(log), log.verdict("a", "retry"))), [
-    { ...BEGUN, isClosed: true, retryGranted: true },
+    { ...BEGUN, isClosed: true, resultSeq: 5, retryGranted: true },
+  ]);
+  assertEquals(unresolved((log) => (closed(log), log.verdict("a", "undecidable"))), [
+    { ...BEGUN, isClosed: true, resultSeq: 5, askedSeq: 8 },
   ]);
   assertEquals(callIds((log) => (closed(log), log.callSeqs.set("a", 9), log.verdict("a", "happened"))), ["a"]);
 });
@@ -96,7 +105,13 @@ Deno.test("a retry that succeeds settles what shares its key; one that fails set
   assertEquals(callIds((log) => (retried(log), log.result("b"))), []);
   assertEquals(callIds((log) => (retried(log), log.result("b", "SOME_ERROR"))), ["a"]);
   assertEquals(callIds((log) => (retried(log), log.verdict("b", "happened"))), []);
-  assertEquals(callIds((log) => (retried(log), log.verdict("b", "absent"))), ["a"]);
+  assertEquals(callIds((log) => (retried(log), log.result("b", "TOOL_NOT_STARTED"))), [], "the key is void");
+  assertEquals(
+    callIds((log) => (retried(log), log.verdict("b", "absent", undefined, "lookup"))),
+    [],
+    "the key is void",
+  );
+  assertEquals(callIds((log) => (retried(log), log.verdict("b", "absent", undefined, "person"))), ["a"]);
   // Three tries, the last one succeeds.
   assertEquals(
     callIds((log) => {
@@ -143,6 +158,7 @@ Deno.test("a nested effect is unresolved until its dispatch settles", () => {
     arguments: "{}",
     effectKey: effectKeyOf(5),
     effect: "idempotent",
+    markerSeq: 6,
   });
   assertEquals(callIds((log) => (nested(log), log.nestedResult("a", "a:1"))), ["a"]);
   assertEquals(callIds((log) => (nested(log), log.result("a"))), ["a:1"]);
@@ -154,4 +170,46 @@ Deno.test("a marker that fits no call names nothing to settle", () => {
 
 Deno.test("a second marker of one call begins no second effect", () => {
   assertEquals(callIds((log) => (begun(log), log.marker("a", { effectKey: effectKeyOf(9) }))), ["a"]);
+});
+
+Deno.test("a grant is spent by the marker of the repetition, whatever becomes of it", () => {
+  const granted = (log: LogBuilder) => {
+    begun(log);
+    log.result("a", "TOOL_OUTCOME_UNKNOWN");
+    log.verdict("a", "retry");
+    log.call("b");
+  };
+  assertEquals(unresolved(granted).map((effect) => effect.retryGranted), [true]);
+  const spent = (log: LogBuilder) => (granted(log), log.marker("b", { effectKey: effectKeyOf(3), retryOf: 3 }));
+  assertEquals(unresolved(spent).map((effect) => effect.retryGranted), [false, false]);
+  assertEquals(unresolved((log) => (spent(log), log.result("b", "SOME_ERROR"))).map((effect) => effect.retryGranted), [
+    false,
+  ]);
+});
+
+Deno.test("a verdict about an answered call is untold until its notice is in the log", () => {
+  const log = new LogBuilder();
+  begun(log);
+  log.result("a", "TOOL_OUTCOME_UNKNOWN");
+  const seq = log.verdict("a", "happened", undefined, "lookup");
+  const { untold } = foldEvents(unresolvedFold, log.events);
+  assertEquals(untold.map(({ effect, data, ...rest }) => [effect.callSeq, data.verdict, rest]), [[3, "happened", {
+    seq,
+  }]]);
+  const notice = { id: noticeId(3, seq), role: "user" as const, content: [], source: { kind: "plugin" } };
+  log.add("agent/inbox/spliced", {
+    target: "next-step",
+    start: 0,
+    inserted: [{ ...notice, id: noticeId(33, seq) }],
+  });
+  assertEquals(foldEvents(unresolvedFold, log.events).untold.length, 1, "another notice is none");
+  log.add("agent/inbox/spliced", { target: "next-step", start: 1, inserted: [notice] });
+  assertEquals(foldEvents(unresolvedFold, log.events).untold, []);
+});
+
+Deno.test("a verdict about a call that waits for its result needs no notice", () => {
+  const log = new LogBuilder();
+  begun(log);
+  log.verdict("a", "absent", undefined, "lookup");
+  assertEquals(foldEvents(unresolvedFold, log.events).untold, []);
 });

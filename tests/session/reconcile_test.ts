@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { SessionEvent } from "../../src/event/mod.ts";
 import {
   createSession,
@@ -8,6 +8,7 @@ import {
   RECONCILE_TIMEOUT_MS,
 } from "../../src/session/mod.ts";
 import { RECONCILE_EFFECTS_MAX } from "../../src/session/mod.ts";
+import { effectKeyOf, LogBuilder } from "../fold/log_builder.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeStore } from "../support/fake_store.ts";
 import { appendOpenTurn, typesOf, upTo } from "./drafts.ts";
@@ -163,4 +164,90 @@ Deno.test("at most RECONCILE_EFFECTS_MAX effects are asked about at once, the re
   };
   for (let round = 0; round < 2; round++) await (await openSession({ store, id: "s", reconcile })).session.close();
   assertEquals(asked, callIds);
+});
+
+Deno.test("tries that share a key are one effect: asked once, one verdict, and the model is told once", async () => {
+  for (const verdict of ["happened", "absent"] as const) {
+    const store = await retriedStore();
+    const asked: string[] = [];
+    const { session, resumed } = await openSession({
+      store,
+      id: "s",
+      reconcile: ({ callId }) => (asked.push(callId), Promise.resolve({ verdict })),
+    });
+    assertEquals(asked, ["second"], "the call that waits for its result");
+    assertEquals(typesOf(resumed.verdicts), ["effect/reconciled"]);
+    assertEquals(resumed.unresolved, []);
+    assertEquals(session.folds.inbox.nextStep, [], "its result says it");
+    await session.close();
+  }
+  const store = await retriedStore();
+  await (await openSession({ store, id: "s" })).session.close();
+  const { session } = await openSession({ store, id: "s", reconcile: () => Promise.resolve({ verdict: "happened" }) });
+  assertEquals(session.folds.inbox.nextStep.map(({ id }) => id.replace(/-\d+$/, "")), ["effect-settled-8"]);
+  assertEquals(session.folds.unresolved.effects, []);
+  await session.close();
+});
+
+/** A closed call whose outcome is unknown, and its repetition under the same key, which a crash cut short. */
+async function retriedStore(): Promise<FakeStore> {
+  const log = new LogBuilder();
+  log.policy();
+  log.openStep("first", "second");
+  log.call("first");
+  log.marker("first");
+  log.result("first", "TOOL_TIMEOUT");
+  assertEquals(log.callSeqs.get("first"), 4);
+  log.add("approval/policy", { policy: "ask" });
+  log.call("second");
+  log.marker("second", { effectKey: effectKeyOf(4), retryOf: 4 });
+  const store = new FakeStore();
+  const origin = await createSession({ store: new FakeStore(), id: "s" });
+  store.plant(origin.header, log.events);
+  return store;
+}
+
+Deno.test("with more unknowns than one resume asks about, each has its turn although none is ever decided", async () => {
+  const callIds = upTo(RECONCILE_EFFECTS_MAX + 3).map((number) => `c${number}`);
+  const store = await crashedStore(callIds);
+  await (await openSession({ store, id: "s" })).session.close();
+  const asked: string[] = [];
+  const reconcile: Reconcile = ({ callId }) => {
+    asked.push(callId);
+    return Promise.resolve({ verdict: "undecidable" });
+  };
+  for (let round = 0; round < 2; round++) await (await openSession({ store, id: "s", reconcile })).session.close();
+  assertEquals(new Set(asked).size, callIds.length);
+  assertEquals(asked.slice(RECONCILE_EFFECTS_MAX, RECONCILE_EFFECTS_MAX + 3), callIds.slice(-3));
+});
+
+Deno.test("effects without a lookup take no place from those that have one", async () => {
+  const callIds = upTo(RECONCILE_EFFECTS_MAX + 1).map((number) => `c${number}`);
+  const store = await crashedStore(callIds);
+  const last = callIds.at(-1);
+  const { session, resumed } = await openSession({
+    store,
+    id: "s",
+    reconcile: ({ callId }) => callId === last ? Promise.resolve({ verdict: "absent" }) : null,
+  });
+  assertEquals(resumed.verdicts.map((event) => (event.data as { callId: string }).callId), [last]);
+  await session.close();
+});
+
+Deno.test("a resume that is given up during a lookup writes nothing and releases the session", async () => {
+  const store = await crashedStore(["a"]);
+  const controller = new AbortController();
+  const opening = openSession({
+    store,
+    id: "s",
+    signal: controller.signal,
+    reconcile: (_, signal) => {
+      queueMicrotask(() => controller.abort(new Error("not now")));
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  await assertRejects(() => opening, Error, "not now");
+  assertEquals(store.calls, []);
+  assertEquals((store.runtime.clock as FakeClock).pendingTimers, 0);
+  await (await openSession({ store, id: "s" })).session.close();
 });

@@ -266,3 +266,48 @@ Deno.test("the fence needs a root that exists, and knows its real path", () => {
   assertEquals(fence.root, nodeFs.realpathSync(at.root));
   assertThrows(() => new WorkspaceFence({ root: join(at.top, "gone") }), Error, "ENOENT");
 });
+
+Deno.test("write_file is looked up in the file: this content happened, another one cannot tell, and nothing is changed", async () => {
+  using at = place();
+  const tool = at.tools.find(({ name }) => name === "write_file")!;
+  const signal = new AbortController().signal;
+  const lookUp = async (path: string, content: string) => {
+    const lookup = {
+      effectKey: CALL.effectKey,
+      args: { path, content },
+      effect: "idempotent",
+      callSeq: 1,
+      signal,
+    } as const;
+    return await tool.reconcile!(lookup) as { verdict: string; result?: string; note?: string };
+  };
+  const said = at.use("write_file", { path: "docs/a.txt", content: "grün" });
+  assertEquals(await lookUp("docs/a.txt", "grün"), {
+    verdict: "happened",
+    result: said,
+    note: "the file has this content",
+  });
+  assertEquals((await lookUp("docs/a.txt", "grau!")).verdict, "undecidable");
+  assertEquals((await lookUp("docs/a.txt", "grau")).verdict, "undecidable");
+  assertEquals((await lookUp("docs/none.txt", "")).verdict, "undecidable");
+  assertEquals((await lookUp("docs", "")).verdict, "undecidable");
+  assertThrows(() =>
+    tool.reconcile!({
+      effectKey: "k",
+      args: { path: "../secret.txt", content: "secret" },
+      effect: "idempotent",
+      callSeq: 1,
+      signal,
+    })
+  );
+  assertThrows(() =>
+    tool.reconcile!({
+      effectKey: "k",
+      args: { path: "not/there.txt", content: "" },
+      effect: "idempotent",
+      callSeq: 1,
+      signal,
+    })
+  );
+  assertEquals(nodeFs.readFileSync(join(at.root, "docs/a.txt"), "utf8"), "grün");
+});

@@ -6,8 +6,10 @@
 import { deriveMessages, jsonText, type LogReader, type SessionEvent } from "../../../mod.ts";
 import type { Command } from "../command.ts";
 import { describeEvent, describeMessage } from "../describe.ts";
+import { evidenceLines } from "../evidence.ts";
 import { counted, humanTime } from "../format.ts";
 import { inspect } from "../inspect.ts";
+import { commandLine } from "../outcomes.ts";
 import type { Output } from "../output.ts";
 import { findTarget } from "../target.ts";
 import { parseCount, type Parsed, UsageError } from "../usage.ts";
@@ -22,7 +24,7 @@ export const show: Command = {
   spec: {
     name: "show",
     positionals: "ID|FILE",
-    help: "show the events of a log, or with --surface the messages the model sees",
+    help: "show the events of a log, or with --surface the messages the model sees; says why an outcome is not certain",
     flags: {
       surface: { help: "show messages instead of events" },
       as: { value: "VERSION", help: "current (default) or stored" },
@@ -35,7 +37,7 @@ export const show: Command = {
     const { args, out } = context;
     const range = rangeOf(args);
     await using target = await findTarget(args.positionals[0]!, context);
-    const { reader, folds } = await inspect(target, out);
+    const { reader, folds, places } = await inspect(target, out);
     await using _ = reader;
 
     if (args.has("surface")) {
@@ -47,6 +49,12 @@ export const show: Command = {
     } else {
       await printEvents(reader, range, out);
     }
+    // A bare file is evidence: nothing is settled in it.
+    const settle = (callSeq: number) =>
+      target.id === null
+        ? null
+        : `${commandLine(context, "resolve", target.id, String(callSeq), "--happened")}    (or --absent, --retry)`;
+    for (const line of evidenceLines(folds, places, settle)) out.line(line);
 
     const { torn, fault } = reader.state();
     if (torn !== null) {
