@@ -16,8 +16,8 @@ export interface Inbox {
   /** Those that the next step takes all at once, in whatever turn it comes. */
   readonly nextStep: readonly Message[];
   /**
-   * Those that a turn took and that nobody was told yet, in the order they were taken. What stands here when a crash ends the
-   * turn was heard and lost: whoever goes on puts it back.
+   * Those that a turn took and that nobody was told yet, in the order they were taken. What stands here when a crash or a shutdown
+   * ends the turn was heard and lost: whoever goes on puts it back.
    */
   readonly taken: readonly TakenMessage[];
 }
@@ -54,11 +54,11 @@ function spliced(state: Inbox, data: EventData["agent/inbox/spliced"]): Inbox {
 
 /**
  * A request is made of what a step decided to tell, so it settles all that was taken, what a listener left out included; and so
- * does every end of a turn that is not a crash.
+ * does every end of a turn but a crash and a shutdown.
  */
 function stillUntold(taken: readonly TakenMessage[], event: SessionEvent): readonly TakenMessage[] {
   if (isEvent(event, "user/message")) return taken.filter(({ message }) => message.id !== event.data.id);
-  if (isEvent(event, "turn/end")) return event.data.reason.kind === "interrupted" ? taken : [];
+  if (isEvent(event, "turn/end")) return isCutOff(event.data.reason) ? taken : [];
   return isEvent(event, "request/header") || isEvent(event, "assistant/message") ? [] : taken;
 }
 
@@ -94,4 +94,9 @@ export function inboxProblem(state: Inbox, event: SessionEvent): string | null {
 
 function listOf(state: Inbox, target: EventData["agent/inbox/spliced"]["target"]): readonly Message[] {
   return target === "next-turn" ? state.nextTurn : state.nextStep;
+}
+
+/** Whether nobody decided that the turn ends: its process died, or was closed. */
+function isCutOff(reason: EventData["turn/end"]["reason"]): boolean {
+  return reason.kind === "interrupted" || (reason.kind === "aborted" && reason.reason.kind === "disposed");
 }

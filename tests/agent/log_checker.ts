@@ -49,7 +49,7 @@ class Checker implements LogFindings {
   #step: number | null = null;
   #lastStep = 0;
   #isInterrupted = false;
-  /** Whether the last turn that ended was cut off by a crash. */
+  /** Whether the last turn that ended was cut off by a crash or a shutdown. */
   #wasCutOff = false;
   #hasAnswer = false;
   #calls: Call[] = [];
@@ -191,7 +191,8 @@ class Checker implements LogFindings {
     want(isCut || this.#lastStep === 0 || this.#hasAnswer, `is ${reason.kind}, and nothing was answered`);
     this.#turn = null;
     this.#retries.clear();
-    this.#isInterrupted = this.#wasCutOff = reason.kind === "interrupted";
+    this.#isInterrupted = reason.kind === "interrupted";
+    this.#wasCutOff = this.#isInterrupted || (reason.kind === "aborted" && reason.reason.kind === "disposed");
   }
 
   #startStep({ turn, step }: EventData["step/start"], want: Want): void {

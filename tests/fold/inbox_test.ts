@@ -67,7 +67,10 @@ Deno.test("inboxFold keeps what a turn took until somebody was told, and what a 
   assertEquals(untold(...take, interrupted), both);
   assertEquals(untold(...take, event("user/message", message("a"))), ["x of next-step"]);
   assertEquals(untold(...take, event("request/header", {})), []);
-  assertEquals(untold(...take, event("turn/end", { turn: 1, reason: { kind: "blocked" } })), []);
+  const ended = (reason: unknown) => event("turn/end", { turn: 1, reason });
+  assertEquals(untold(...take, ended({ kind: "aborted", reason: { kind: "disposed" } })), both);
+  assertEquals(untold(...take, ended({ kind: "aborted", reason: { kind: "user" } })), []);
+  assertEquals(untold(...take, ended({ kind: "blocked" })), []);
   assertEquals(untold(...take, interrupted, splice("next-turn", 0, 0, "a")), ["x of next-step"]);
   const canceled = splice("next-turn", 0, 1);
   (canceled.data as { outcome?: string }).outcome = "canceled";
