@@ -93,20 +93,28 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
 
     async take(name, bytes) {
       checkSize(`take in "${name}"`, bytes.length);
-      await using reader = await openLogFile({ ...options, storage: bytesStorage(name, bytes) }, name);
-      const { header } = reader;
-      const folder = sessionPath(header);
-      await using lock = await takeLock(storage, folder + LOCK_NAME, `take in session "${header.id}"`, clock);
-      const { places: [taken] } = await locate(storage, header.id);
-      if (taken !== undefined) {
-        throw new AlreadyExistsError(`Cannot take in session "${header.id}": "${taken.log}" is there already`);
+      const reader = await openLogFile({ ...options, storage: bytesStorage(name, bytes) }, name);
+      try {
+        const { header } = reader;
+        const folder = sessionPath(header);
+        const lock = await takeLock(storage, folder + LOCK_NAME, `take in session "${header.id}"`, clock);
+        try {
+          const { places: [taken] } = await locate(storage, header.id);
+          if (taken !== undefined) {
+            throw new AlreadyExistsError(`Cannot take in session "${header.id}": "${taken.log}" is there already`);
+          }
+          const source: LogSource = { name, sizeBytes: bytes.length, sha256: await sha256Hex(bytes) };
+          // The note first: a log without it would pass for one that was always here.
+          await storage.remove(folder + IMPORT_NOTE_NAME, lock);
+          await publish(storage, folder + IMPORT_NOTE_NAME, new TextEncoder().encode(JSON.stringify(source)), lock);
+          await publish(storage, logPath(header, encodingOf(reader)), bytes, lock);
+          return { id: header.id, fault: reader.state().fault };
+        } finally {
+          await lock.release();
+        }
+      } finally {
+        await reader.close();
       }
-      const source: LogSource = { name, sizeBytes: bytes.length, sha256: await sha256Hex(bytes) };
-      // The note first: a log without it would pass for one that was always here.
-      await storage.remove(folder + IMPORT_NOTE_NAME, lock);
-      await publish(storage, folder + IMPORT_NOTE_NAME, new TextEncoder().encode(JSON.stringify(source)), lock);
-      await publish(storage, logPath(header, encodingOf(reader)), bytes, lock);
-      return { id: header.id, fault: reader.state().fault };
     },
 
     async isAsItCame(id) {

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
-import { findNode } from "../support/node.ts";
+import { findNode, findOldestNode } from "../support/node.ts";
 import { fromFileUrl } from "../support/paths.ts";
 import { DEPENDENCIES, install, npmVersion, run } from "./npm.ts";
 import { importsOf, pack, type Packed } from "./packed.ts";
@@ -21,7 +21,7 @@ Deno.test("the package of `deno task pack`", async (t) => {
     });
     if (await npmVersion() === null) {
       console.log(
-        "5 cases not run: npm is not on the PATH (the package in Node, in types, in a page that Vite builds)",
+        "7 cases not run: npm is not on the PATH (the package in Node, in types, in a page that Vite builds)",
       );
       return;
     }
@@ -31,14 +31,16 @@ Deno.test("the package of `deno task pack`", async (t) => {
         .filter((path) => path !== "").map((path) => path.replace("node_modules/", ""));
       assertEquals(installed.sort(), [packed.json.name, ...Object.keys(packed.json.dependencies ?? {})].sort());
     });
-    await t.step("every export can be imported in Node", async () => {
-      const counts = JSON.parse(await run(await findNode(), ["exports.mjs"], project)) as Record<string, number>;
-      assertEquals(Object.keys(counts).sort(), Object.keys(packed.config.exports).sort());
-      for (const [path, count] of Object.entries(counts)) assert(count > 0, `${path} exports nothing`);
-    });
-    await t.step("an agent in Node is killed inside an effect, and the next one says so and goes on", async () => {
-      await killedInsideAnEffect(project);
-    });
+    for (const [what, find] of [["Node", findNode], ["the oldest Node it promises", findOldestNode]] as const) {
+      await t.step(`every export can be imported in ${what}`, async () => {
+        const counts = JSON.parse(await run(await find(), ["exports.mjs"], project)) as Record<string, number>;
+        assertEquals(Object.keys(counts).sort(), Object.keys(packed.config.exports).sort());
+        for (const [path, count] of Object.entries(counts)) assert(count > 0, `${path} exports nothing`);
+      });
+      await t.step(`an agent in ${what} is killed inside an effect, and the next one says so and goes on`, async () => {
+        await killedInsideAnEffect(project, await find());
+      });
+    }
     await t.step("its types are those of the sources: right uses pass, wrong ones are refused", async () => {
       await run(Deno.execPath(), ["check", "--quiet", "--node-modules-dir=manual", "--no-lock", "types.ts"], project);
     });
@@ -108,10 +110,10 @@ async function makeProject(work: string, { tarball }: Packed): Promise<string> {
   return project;
 }
 
-async function killedInsideAnEffect(project: string): Promise<void> {
-  const node = await findNode();
+async function killedInsideAnEffect(project: string, node: string): Promise<void> {
+  const root = `root-${crypto.randomUUID()}`;
   const child = new Deno.Command(node, {
-    args: ["agent.mjs", "pay", "root"],
+    args: ["agent.mjs", "pay", root],
     cwd: project,
     stdin: "null",
     stdout: "piped",
@@ -125,7 +127,7 @@ async function killedInsideAnEffect(project: string): Promise<void> {
   const { session, effectKey } = JSON.parse(value) as { session: string; effectKey: string };
   assert(/^[0-9a-f]{32}$/.test(effectKey), `the body ran under the key "${effectKey}"`);
 
-  const resumed = JSON.parse(await run(node, ["agent.mjs", "resume", "root"], project)) as {
+  const resumed = JSON.parse(await run(node, ["agent.mjs", "resume", root], project)) as {
     session: string;
     calls: { name: string; class: string }[];
     reason: string;

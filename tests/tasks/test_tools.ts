@@ -7,7 +7,7 @@
 import { fillNpmCache } from "../package/npm.ts";
 import { findChromium } from "../support/browser/chromium.ts";
 import { findFirefox } from "../support/browser/firefox.ts";
-import { findNode } from "../support/node.ts";
+import { findNode, findOldestNode } from "../support/node.ts";
 
 /** Command → the Debian package that brings it. */
 const TOOLS: readonly [command: string, package_: string, use: string][] = [
@@ -32,7 +32,7 @@ export async function prepareTools(): Promise<Record<string, string>> {
 async function prepareNode(): Promise<Record<string, string>> {
   try {
     const node = await findNode();
-    console.log(`node: ${node}`);
+    console.log(`node: ${node}; the oldest that is promised: ${await findOldestNode()}`);
     return { HOLDFAST_NODE: node };
   } catch (error) {
     // The tests that need Node fail and say the same; the others still run.

@@ -122,8 +122,12 @@ export class Desk {
       const count = Math.min(Math.floor(limit), HISTORY_LIMIT_MAX);
       const room = rooms.find(id);
       if (room !== null) return { answer: await room.history(from, count) };
-      await using log = await store.open(id, "read");
-      return { answer: await log.read({ from, limit: count }) };
+      const log = await store.open(id, "read");
+      try {
+        return { answer: await log.read({ from, limit: count }) };
+      } finally {
+        await log.close();
+      }
     },
 
     surface: async ({ id }) => ({ answer: (await this.#store()).rooms.get(id).surface() }),
