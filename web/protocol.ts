@@ -89,14 +89,22 @@ export interface PageCalls {
     readonly ask: { readonly id: string };
     readonly answer: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };
   };
-  /** Takes a log file in, byte for byte. An open turn is closed by the conservative rules at its first write-open. */
+  /**
+   * Takes a log file in, byte for byte. An open turn is closed by the conservative rules at its first write-open. A damaged log
+   * is kept for reading and `fault` says what is wrong with it; one whose header can not be read is refused.
+   */
   import: {
     readonly ask: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };
-    readonly answer: { readonly id: string };
+    readonly answer: { readonly id: string; readonly fault: LogFault | null };
   };
   delete: { readonly ask: { readonly id: string }; readonly answer: null };
+  /** Starts over after `STORAGE_LOST`: the sessions that are gone are not missed any more, and the medium is opened anew. */
+  forgetLost: { readonly ask: Record<never, never>; readonly answer: { readonly sessionIds: readonly string[] } };
   model: { readonly ask: { readonly choice: ModelChoice }; readonly answer: { readonly name: string } };
   state: { readonly ask: { readonly state: PageState }; readonly answer: null };
+  /** What the browser answered to `navigator.storage.persist()`, which only a page can call. */
+  persisted: { readonly ask: { readonly isPersisted: boolean }; readonly answer: null };
+  /** `now` is never answered. The other two are answered at once, and the next effect ends in a `crash`. */
   crash: { readonly ask: { readonly at: CrashPoint }; readonly answer: null };
   /** What the pretend bank really holds: the truth beside which a class can be read. */
   bank: { readonly ask: Record<never, never>; readonly answer: readonly BankEntry[] };
@@ -156,10 +164,11 @@ export interface OpenUnknown {
   readonly callId: string;
   readonly toolName: string;
   readonly effect: EffectClass;
-  readonly effectKey: string;
+  /** `null` when the log holds no marker for it: it was written without barriers, or taken in from elsewhere. */
+  readonly effectKey: string | null;
   readonly argumentsText: string;
-  /** Seq of the marker: the evidence that it may have run. */
-  readonly dispatchedSeq: number;
+  /** Seq of the marker: the evidence that it may have run. `null` when there is none. */
+  readonly dispatchedSeq: number | null;
 }
 
 /** The durability line. */
@@ -221,7 +230,13 @@ export type WorkerNews =
     readonly step: number;
     readonly chunk: StreamChunk;
   }
+  /**
+   * What the medium promises about keeping the bytes. The first one comes with the first session that is written, `wasAsked` false:
+   * the page then asks the browser to persist, and tells the answer with `persisted`.
+   */
   | { readonly kind: "persistence"; readonly persistence: StorageTraits["persistence"]; readonly wasAsked: boolean }
+  /** The worker is at the point where it was told to crash, and does nothing more: whoever holds it terminates it now. */
+  | { readonly kind: "crash"; readonly at: CrashPoint }
   | { readonly kind: "problem"; readonly id: string | null; readonly error: WireError };
 
 /** Everything a worker sends. */

@@ -88,6 +88,7 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
   static async start(parts: AgentSessionParts, source: "create" | "resume"): Promise<AgentSession> {
     const agent = new AgentSession(parts);
     try {
+      agent.#loop.inbox.putBackUntold();
       await parts.settings.hooks.serial("agent/created", [{ agent, source }], { subject: parts.session });
     } catch (error) {
       await agent.close().catch((error) => parts.watchers.tell({ kind: "error", error }));

@@ -94,6 +94,21 @@ export class Inbox {
     }
   }
 
+  /**
+   * Puts back, at the front, what a turn took before a crash ended it and nobody was told.
+   *
+   * @throws whatever refused an append; what was put back before stays so
+   */
+  putBackUntold(): void {
+    const { taken } = this.#session.folds.inbox;
+    for (const target of TARGETS) {
+      const inserted = taken.filter((entry) => entry.target === target).map(({ message }) => message);
+      if (inserted.length === 0) continue;
+      this.#session.append({ type: "agent/inbox/spliced", data: { target, start: 0, inserted } });
+      for (const message of inserted) this.#listener.inserted(message, target);
+    }
+  }
+
   #claim(target: InboxTarget, count: number, turn: number): readonly Message[] {
     const claimed = this.#remove(target, 0, count);
     for (const message of claimed) this.#listener.claimed(message, turn);

@@ -7,6 +7,7 @@ import { resolve as resolvePath } from "node:path";
 import process from "node:process";
 import { openFileStore } from "../entry/file.ts";
 import type { Command, CommandContext, ExitCode } from "./command.ts";
+import { bench } from "./commands/bench.ts";
 import { doctor } from "./commands/doctor.ts";
 import { exportCommand } from "./commands/export.ts";
 import { fork } from "./commands/fork.ts";
@@ -26,7 +27,20 @@ import { report } from "./report.ts";
 import { asksForJson, commandHelp, parseCommand, UsageError } from "./usage.ts";
 import { tellVersion } from "./version.ts";
 
-const COMMANDS: readonly Command[] = [run, ls, show, verify, repair, resolve, tail, fork, rm, exportCommand, doctor];
+const COMMANDS: readonly Command[] = [
+  run,
+  ls,
+  show,
+  verify,
+  repair,
+  resolve,
+  tail,
+  fork,
+  rm,
+  exportCommand,
+  doctor,
+  bench,
+];
 
 /** Runs one command line. Never throws; whatever goes wrong is told on standard error and in the exit code. */
 export async function main(argv: readonly string[], host: Host): Promise<ExitCode> {

@@ -1,7 +1,7 @@
 /**
- * `deno task start`: the terminal agent with the keyless demo model, on a workspace below the folder it is started from.
+ * `deno task start`: serves the page in which the agent runs, and prints its address. The agent in a terminal is `holdfast run`.
  *
- * Arguments go to `holdfast run`.
+ * This file runs without a configuration, so that an old Deno comes far enough to be told what to type instead.
  *
  * @module
  */
@@ -9,29 +9,24 @@
 import { requireDeno } from "./deno_version.ts";
 import { fileURLToPath } from "node:url";
 
-const WORKSPACE = "workspace";
 const CONFIG = fileURLToPath(new URL("../../deno.json", import.meta.url));
-const COMMAND = fileURLToPath(new URL("./main.ts", import.meta.url));
+const SERVER = fileURLToPath(new URL("./page_server.ts", import.meta.url));
 
 requireDeno("start");
 
-const given = (flag: string) => Deno.args.some((arg) => arg === flag || arg.startsWith(`${flag}=`));
-// A task runs in the folder of deno.json; INIT_CWD is where the person is.
-const cwd = Deno.env.get("INIT_CWD") ?? Deno.cwd();
-const options: string[] = [];
-if (!given("--model")) options.push("--model", "demo");
-// Whoever goes on with a session goes on in its folder.
-if (!given("--workspace") && !given("--session") && !given("--continue")) {
-  options.push("--workspace", WORKSPACE, "--create-workspace");
-}
-
-const agent = new Deno.Command(Deno.execPath(), {
-  args: ["run", "-A", "--config", CONFIG, COMMAND, "run", ...options, ...Deno.args],
-  cwd,
+const server = new Deno.Command(Deno.execPath(), {
+  args: ["run", "-A", "--config", CONFIG, SERVER, ...Deno.args],
+  stdin: "null",
 }).spawn();
-// Ctrl-C reaches the agent too, and the agent decides what it means. What is sent to this process alone is passed on.
-Deno.addSignalListener("SIGINT", () => {});
-if (Deno.build.os !== "windows") {
-  for (const signal of ["SIGTERM", "SIGHUP"] as const) Deno.addSignalListener(signal, () => agent.kill(signal));
+// Ctrl-C reaches the server too, and telling it twice is harmless. What is sent to this process alone is passed on.
+if (Deno.build.os === "windows") Deno.addSignalListener("SIGINT", () => {});
+else for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) Deno.addSignalListener(signal, () => pass(signal));
+Deno.exit((await server.status).code);
+
+function pass(signal: Deno.Signal): void {
+  try {
+    server.kill(signal);
+  } catch {
+    // It has ended already, and its code is on the way.
+  }
 }
-Deno.exit((await agent.status).code);

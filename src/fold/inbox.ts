@@ -15,22 +15,52 @@ export interface Inbox {
   readonly nextTurn: readonly Message[];
   /** Those that the next step takes all at once, in whatever turn it comes. */
   readonly nextStep: readonly Message[];
+  /**
+   * Those that a turn took and that nobody was told yet, in the order they were taken. What stands here when a crash or a shutdown
+   * ends the turn was heard and lost: whoever goes on puts it back.
+   */
+  readonly taken: readonly TakenMessage[];
 }
 
-/** Follows `agent/inbox/spliced`. A splice that reaches outside its list is cut to the list. */
+/** A message that left its list for a turn. */
+export interface TakenMessage {
+  readonly message: Message;
+  /** Where it waited. */
+  readonly target: EventData["agent/inbox/spliced"]["target"];
+}
+
+/** Follows `agent/inbox/spliced`, and what becomes of the messages that were taken. A splice that reaches outside its list is cut to the list. */
 export const inboxFold: Fold<Inbox> = {
   name: "inbox",
-  version: 1,
+  version: 2,
 
-  initial: () => ({ nextTurn: [], nextStep: [] }),
+  initial: () => ({ nextTurn: [], nextStep: [], taken: [] }),
 
   apply(state: Inbox, event: SessionEvent): Inbox {
-    if (!isEvent(event, "agent/inbox/spliced")) return state;
-    const list = [...listOf(state, event.data.target)];
-    list.splice(event.data.start, event.data.removedCount ?? 0, ...event.data.inserted);
-    return event.data.target === "next-turn" ? { ...state, nextTurn: list } : { ...state, nextStep: list };
+    if (isEvent(event, "agent/inbox/spliced")) return spliced(state, event.data);
+    return state.taken.length === 0 ? state : { ...state, taken: stillUntold(state.taken, event) };
   },
 };
+
+function spliced(state: Inbox, data: EventData["agent/inbox/spliced"]): Inbox {
+  const { target, start, removedCount = 0, inserted, outcome } = data;
+  const list = [...listOf(state, target)];
+  const removed = list.splice(start, removedCount, ...inserted);
+  const waiting = new Set(inserted.map(({ id }) => id));
+  const taken = state.taken.filter(({ message }) => !waiting.has(message.id));
+  if (outcome === undefined) { for (const message of removed) taken.push({ message, target }); }
+  return target === "next-turn" ? { ...state, nextTurn: list, taken } : { ...state, nextStep: list, taken };
+}
+
+/**
+ * A request is made of what a step decided to tell, so it settles all that was taken, what a listener left out included; and so
+ * does every end of a turn but a crash and a shutdown.
+ */
+function stillUntold(taken: readonly TakenMessage[], event: SessionEvent): readonly TakenMessage[] {
+  if (isEvent(event, "user/message")) return taken.filter(({ message }) => message.id !== event.data.id);
+  if (isEvent(event, "turn/end")) return isCutOff(event.data.reason) ? taken : [];
+  return isEvent(event, "request/header") || isEvent(event, "assistant/message") ? [] : taken;
+}
 
 /**
  * Says why an event must not be appended to a log with this inbox: a splice outside the list, or a message id that waits already.
@@ -64,4 +94,9 @@ export function inboxProblem(state: Inbox, event: SessionEvent): string | null {
 
 function listOf(state: Inbox, target: EventData["agent/inbox/spliced"]["target"]): readonly Message[] {
   return target === "next-turn" ? state.nextTurn : state.nextStep;
+}
+
+/** Whether nobody decided that the turn ends: its process died, or was closed. */
+function isCutOff(reason: EventData["turn/end"]["reason"]): boolean {
+  return reason.kind === "interrupted" || (reason.kind === "aborted" && reason.reason.kind === "disposed");
 }

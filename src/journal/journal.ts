@@ -147,11 +147,15 @@ class Journal implements SessionStore {
     if (folder === undefined) {
       throw unreadable ?? new NotFoundError(`Cannot delete session "${id}": there is no such session`);
     }
-    await using lock = await takeLock(storage, folder + LOCK_NAME, `delete session "${id}"`, clock);
-    // The highest generation is the session, so it goes last: until then the session is there and whole.
-    const found = placeOf(folder, await storage.list(folder));
-    for (const generation of found?.generations ?? []) await storage.remove(generation, lock);
-    await storage.remove(folder, lock);
+    const lock = await takeLock(storage, folder + LOCK_NAME, `delete session "${id}"`, clock);
+    try {
+      // The highest generation is the session, so it goes last: until then the session is there and whole.
+      const found = placeOf(folder, await storage.list(folder));
+      for (const generation of found?.generations ?? []) await storage.remove(generation, lock);
+      await storage.remove(folder, lock);
+    } finally {
+      await lock.release();
+    }
   }
 
   close(): Promise<void> {

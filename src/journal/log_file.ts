@@ -4,8 +4,11 @@
  * @see architecture, below the table of "The storage port"
  * @module
  */
-import { hasCode, LockLostError, SyncFailedError } from "../errors.ts";
+import { type ErrorCode, hasCode, LockLostError, SyncFailedError } from "../errors.ts";
 import type { StorageFile } from "../storage/storage_port.ts";
+
+/** What ends this log for good, told as the medium told it. */
+const FINAL_CODES: readonly ErrorCode[] = ["LOCK_LOST", "SYNC_FAILED", "STORAGE_LOST"];
 
 /** An open log that is appended to. */
 export class LogFile {
@@ -133,6 +136,8 @@ export class LogFile {
       await retry();
     } catch (error) {
       if (this.#failure !== null) throw this.#failure;
+      // Twice the medium said that the file is gone, not that it could not be synced.
+      if (hasCode(firstError, "STORAGE_LOST") && hasCode(error, "STORAGE_LOST")) throw this.#fail(error);
       const cause = new AggregateError([firstError, error]);
       const message = `Cannot append to "${this.#name}": the medium refused to make it durable, twice`;
       throw this.#fail(new SyncFailedError(message, { cause }));
@@ -140,7 +145,7 @@ export class LogFile {
   }
 
   #fail(error: unknown): Error {
-    const isRefusal = hasCode(error, "LOCK_LOST") || hasCode(error, "SYNC_FAILED");
+    const isRefusal = FINAL_CODES.some((code) => hasCode(error, code));
     this.#failure = isRefusal
       ? error as Error
       : new LockLostError(`Cannot append to "${this.#name}": the file is not there any more`, { cause: error });

@@ -5,6 +5,7 @@
  */
 export { type JournalOptions, openJournal } from "./journal.ts";
 export { openLogFile } from "./log_file_reader.ts";
+export { IMPORT_NOTE_NAME, type LogSource, RAW_LOG_BYTES_MAX, type RawLogs, rawLogs } from "./raw_logs.ts";
 export type { LogEncoding } from "./layout.ts";
 export type { ZstdCodec } from "../frame/mod.ts";
 export * from "./limits.ts";

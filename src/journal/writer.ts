@@ -219,14 +219,18 @@ export class JournalWriter extends LogView implements LogWriter {
     }
     const header = encodeBatch([encodeHeader(this.header)], this.#encoder);
     const bodyBytes = first?.batch.bytes ?? new Uint8Array(0);
-    await using staged = await storage.stage(name, lock);
-    await staged.append(concat([header.bytes, bodyBytes], header.bytes.length + bodyBytes.length));
-    const file = await staged.publish();
-    const reopen = (): Promise<StorageFile> => storage.open(name, lock);
-    this.#file = new LogFile(file, file.sizeBytes, reopen);
-    this.scan.appended(this.scan.log, [{ offsetBytes: 0, seq: 0 }], header.frames, header.bytes.length);
-    if (first === null) this.#acknowledge(this.scan.log, null);
-    else this.#acknowledge(first.log, first.batch);
+    const staged = await storage.stage(name, lock);
+    try {
+      await staged.append(concat([header.bytes, bodyBytes], header.bytes.length + bodyBytes.length));
+      const file = await staged.publish();
+      const reopen = (): Promise<StorageFile> => storage.open(name, lock);
+      this.#file = new LogFile(file, file.sizeBytes, reopen);
+      this.scan.appended(this.scan.log, [{ offsetBytes: 0, seq: 0 }], header.frames, header.bytes.length);
+      if (first === null) this.#acknowledge(this.scan.log, null);
+      else this.#acknowledge(first.log, first.batch);
+    } finally {
+      await staged.discard();
+    }
   }
 
   async #takeLock(): Promise<StorageLock> {

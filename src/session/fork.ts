@@ -71,31 +71,35 @@ export async function forkSession(
   options: ForkSessionOptions,
 ): Promise<{ session: Session; closers: readonly SessionEvent[] }> {
   const { store, clock = store.runtime.clock, random = store.runtime.random } = options;
-  await using source = await openSource(options);
-  const last = await lastToTake(source, options.at);
-
-  const log = await createLog(store, options.id, (id) => ({
-    ...source.header,
-    id: id ?? newSessionId(clock, random),
-    createdAt: clock.now(),
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    parentSession: source.header.id,
-    isSeeded: true,
-  }));
+  const source = await openSource(options);
   try {
-    const copy = new Copy(log);
-    for await (const event of eventsThrough(source, last)) await copy.add(event);
-    const closing = closers(copy.folds);
-    for (const event of closing) await copy.add(event);
-    const inheritedEventCount = copy.folds.nextSeq;
-    await copy.add(checkAppendable(END_INHERITED_SEED, inheritedEventCount, clock.now()));
-    await copy.end();
-    const { folds } = copy;
-    const session = new Session({ ...options, clock, random, log, folds, inheritedEventCount, mustEndSeed: false });
-    return { session, closers: closing };
-  } catch (error) {
-    await discard(store, log);
-    throw error;
+    const last = await lastToTake(source, options.at);
+
+    const log = await createLog(store, options.id, (id) => ({
+      ...source.header,
+      id: id ?? newSessionId(clock, random),
+      createdAt: clock.now(),
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      parentSession: source.header.id,
+      isSeeded: true,
+    }));
+    try {
+      const copy = new Copy(log);
+      for await (const event of eventsThrough(source, last)) await copy.add(event);
+      const closing = closers(copy.folds);
+      for (const event of closing) await copy.add(event);
+      const inheritedEventCount = copy.folds.nextSeq;
+      await copy.add(checkAppendable(END_INHERITED_SEED, inheritedEventCount, clock.now()));
+      await copy.end();
+      const { folds } = copy;
+      const session = new Session({ ...options, clock, random, log, folds, inheritedEventCount, mustEndSeed: false });
+      return { session, closers: closing };
+    } catch (error) {
+      await discard(store, log);
+      throw error;
+    }
+  } finally {
+    await source[Symbol.asyncDispose]();
   }
 }
 

@@ -166,8 +166,12 @@ export interface StorageLock extends AsyncDisposable {
 
 /** Publishes `bytes` under `name` in one go: stage, append, publish, close. */
 export async function publish(port: StoragePort, name: string, bytes: Uint8Array, lock: StorageLock): Promise<void> {
-  await using staged = await port.stage(name, lock);
-  await staged.append(bytes);
-  const file = await staged.publish();
-  await file.close();
+  const staged = await port.stage(name, lock);
+  try {
+    await staged.append(bytes);
+    const file = await staged.publish();
+    await file.close();
+  } finally {
+    await staged.discard();
+  }
 }

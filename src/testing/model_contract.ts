@@ -62,11 +62,15 @@ async function ask(
   answer: EndpointAnswer,
   request: ModelRequest = REQUEST,
 ): Promise<StreamChunk[]> {
-  await using served = await context.serve(answer);
-  const chunks = await Array.fromAsync(served.model.stream(request, new AbortController().signal));
-  checkEquals(served.requests.length, 1, "one request of the port is one request to the endpoint");
-  checkGrammar(chunks);
-  return chunks;
+  const served = await context.serve(answer);
+  try {
+    const chunks = await Array.fromAsync(served.model.stream(request, new AbortController().signal));
+    checkEquals(served.requests.length, 1, "one request of the port is one request to the endpoint");
+    checkGrammar(chunks);
+    return chunks;
+  } finally {
+    await served[Symbol.asyncDispose]();
+  }
 }
 
 function answered(context: ModelContractContext, ...pieces: (string | Uint8Array)[]): Promise<StreamChunk[]> {
@@ -386,11 +390,15 @@ export const modelContract: readonly ContractCase<ModelContractContext>[] = [
   {
     name: "stream() asks nothing before the first pull, and once per stream",
     async run(context) {
-      await using served = await context.serve({ pieces: [event({ content: "x" }, "stop"), DONE] });
-      const streams = [1, 2].map(() => served.model.stream(REQUEST, new AbortController().signal));
-      checkEquals(served.requests.length, 0, "no request before the first pull");
-      for (const stream of streams) await Array.fromAsync(stream);
-      checkEquals(served.requests.length, 2, "one request for each stream");
+      const served = await context.serve({ pieces: [event({ content: "x" }, "stop"), DONE] });
+      try {
+        const streams = [1, 2].map(() => served.model.stream(REQUEST, new AbortController().signal));
+        checkEquals(served.requests.length, 0, "no request before the first pull");
+        for (const stream of streams) await Array.fromAsync(stream);
+        checkEquals(served.requests.length, 2, "one request for each stream");
+      } finally {
+        await served[Symbol.asyncDispose]();
+      }
     },
   },
   {
@@ -398,86 +406,106 @@ export const modelContract: readonly ContractCase<ModelContractContext>[] = [
     async run(context) {
       const good = { pieces: [event({ content: "x" }, "stop"), DONE] };
       for (const bad of [refusal(503, "no"), refusal(429, "no", { "retry-after": "0" }), { then: "break" } as const]) {
-        await using served = await context.serve(bad, good);
-        failureOf(await Array.fromAsync(served.model.stream(REQUEST, new AbortController().signal)));
-        checkEquals(served.requests.length, 1, "one request");
-        const again = await Array.fromAsync(served.model.stream(REQUEST, new AbortController().signal));
-        checkEquals(finishOf(again), { kind: "stop" }, "the next stream is a new request");
+        const served = await context.serve(bad, good);
+        try {
+          failureOf(await Array.fromAsync(served.model.stream(REQUEST, new AbortController().signal)));
+          checkEquals(served.requests.length, 1, "one request");
+          const again = await Array.fromAsync(served.model.stream(REQUEST, new AbortController().signal));
+          checkEquals(finishOf(again), { kind: "stop" }, "the next stream is a new request");
+        } finally {
+          await served[Symbol.asyncDispose]();
+        }
       }
     },
   },
   {
     name: "stream() throws the reason and asks nothing, when its signal is aborted before",
     async run(context) {
-      await using served = await context.serve({ pieces: [event({ content: "x" }, "stop"), DONE] });
-      const reason = new Error("enough");
-      const stream = served.model.stream(REQUEST, AbortSignal.abort(reason));
-      const thrown = await Array.fromAsync(stream).then(() => null, (error) => error);
-      check(thrown === reason, `the reason is thrown, found ${thrown}`);
-      checkEquals(served.requests.length, 0, "no request");
+      const served = await context.serve({ pieces: [event({ content: "x" }, "stop"), DONE] });
+      try {
+        const reason = new Error("enough");
+        const stream = served.model.stream(REQUEST, AbortSignal.abort(reason));
+        const thrown = await Array.fromAsync(stream).then(() => null, (error) => error);
+        check(thrown === reason, `the reason is thrown, found ${thrown}`);
+        checkEquals(served.requests.length, 0, "no request");
+      } finally {
+        await served[Symbol.asyncDispose]();
+      }
     },
   },
   {
     name: "stream() throws the reason and leaves the endpoint, when its signal aborts in the middle or in silence",
     async run(context) {
       for (const pieces of [[event({ content: "so" })], []]) {
-        await using served = await context.serve({ pieces, then: "hang" });
-        const controller = new AbortController();
-        const reason = new Error("enough");
-        const iterator = served.model.stream(REQUEST, controller.signal)[Symbol.asyncIterator]();
-        for (let next = await pull(iterator, pieces.length > 0); next !== null; next = await pull(iterator, true)) {
-          if (next.type === "text-delta") break;
+        const served = await context.serve({ pieces, then: "hang" });
+        try {
+          const controller = new AbortController();
+          const reason = new Error("enough");
+          const iterator = served.model.stream(REQUEST, controller.signal)[Symbol.asyncIterator]();
+          for (let next = await pull(iterator, pieces.length > 0); next !== null; next = await pull(iterator, true)) {
+            if (next.type === "text-delta") break;
+          }
+          const waiting = iterator.next().then(() => null, (error) => error);
+          while (served.requests.length === 0) await turn();
+          controller.abort(reason);
+          const thrown = await waiting;
+          check(thrown === reason, `the reason is thrown, found ${thrown}`);
+          await served.left;
+        } finally {
+          await served[Symbol.asyncDispose]();
         }
-        const waiting = iterator.next().then(() => null, (error) => error);
-        while (served.requests.length === 0) await turn();
-        controller.abort(reason);
-        const thrown = await waiting;
-        check(thrown === reason, `the reason is thrown, found ${thrown}`);
-        await served.left;
       }
     },
   },
   {
     name: "stream() leaves the endpoint, when the reader leaves",
     async run(context) {
-      await using served = await context.serve({ pieces: [event({ content: "so" })], then: "hang" });
-      for await (const chunk of served.model.stream(REQUEST, new AbortController().signal)) {
-        if (chunk.type === "text-delta") break;
+      const served = await context.serve({ pieces: [event({ content: "so" })], then: "hang" });
+      try {
+        for await (const chunk of served.model.stream(REQUEST, new AbortController().signal)) {
+          if (chunk.type === "text-delta") break;
+        }
+        await served.left;
+      } finally {
+        await served[Symbol.asyncDispose]();
       }
-      await served.left;
     },
   },
   {
     name: "stream() says the whole conversation in the protocol's words, and sends no reasoning of others",
     async run(context) {
-      await using served = await context.serve({ pieces: [event({ content: "x" }, "stop"), DONE] });
-      await Array.fromAsync(served.model.stream(CONVERSATION, new AbortController().signal));
-      const { messages, model, stream, temperature, max_tokens, stop, tools } = served.requests[0]!;
-      checkEquals<unknown>({ model, stream, temperature, max_tokens, stop }, {
-        model: "small",
-        stream: true,
-        temperature: 0.5,
-        max_tokens: 9,
-        stop: ["END"],
-      });
-      checkEquals<unknown>(tools, [
-        { type: "function", function: { name: "read", description: "reads", parameters: { type: "object" } } },
-      ]);
-      checkEquals<unknown>(messages, [
-        { role: "system", content: "be kind" },
-        { role: "user", content: "hi" },
-        {
-          role: "assistant",
-          content: "calling",
-          tool_calls: [
-            { id: "c1", type: "function", function: { name: "read", arguments: '{"path":"a"}' } },
-            { id: "c2", type: "function", function: { name: "read", arguments: "{}" } },
-          ],
-        },
-        { role: "tool", tool_call_id: "c1", content: "found\nmore" },
-        { role: "tool", tool_call_id: "c2", content: "Error: gone" },
-        { role: "user", content: "and?" },
-      ]);
+      const served = await context.serve({ pieces: [event({ content: "x" }, "stop"), DONE] });
+      try {
+        await Array.fromAsync(served.model.stream(CONVERSATION, new AbortController().signal));
+        const { messages, model, stream, temperature, max_tokens, stop, tools } = served.requests[0]!;
+        checkEquals<unknown>({ model, stream, temperature, max_tokens, stop }, {
+          model: "small",
+          stream: true,
+          temperature: 0.5,
+          max_tokens: 9,
+          stop: ["END"],
+        });
+        checkEquals<unknown>(tools, [
+          { type: "function", function: { name: "read", description: "reads", parameters: { type: "object" } } },
+        ]);
+        checkEquals<unknown>(messages, [
+          { role: "system", content: "be kind" },
+          { role: "user", content: "hi" },
+          {
+            role: "assistant",
+            content: "calling",
+            tool_calls: [
+              { id: "c1", type: "function", function: { name: "read", arguments: '{"path":"a"}' } },
+              { id: "c2", type: "function", function: { name: "read", arguments: "{}" } },
+            ],
+          },
+          { role: "tool", tool_call_id: "c1", content: "found\nmore" },
+          { role: "tool", tool_call_id: "c2", content: "Error: gone" },
+          { role: "user", content: "and?" },
+        ]);
+      } finally {
+        await served[Symbol.asyncDispose]();
+      }
     },
   },
 ];

@@ -136,9 +136,13 @@ export async function publishAll(
   const codes: (string | null)[] = [];
   for (const folder of folders) {
     try {
-      await using lock = await storage.lock(`${folder}session.lock`);
-      await publishWhole(storage, `${folder}log`, bytesOf(text), lock);
-      codes.push(null);
+      const lock = await storage.lock(`${folder}session.lock`);
+      try {
+        await publishWhole(storage, `${folder}log`, bytesOf(text), lock);
+        codes.push(null);
+      } finally {
+        await lock.release();
+      }
     } catch (error) {
       codes.push(codeOf(error));
     }
@@ -165,9 +169,13 @@ export async function publishWhole(
   bytes: Uint8Array,
   lock: StorageLock,
 ): Promise<void> {
-  await using staged = await storage.stage(name, lock);
-  await staged.append(bytes);
-  await (await staged.publish()).close();
+  const staged = await storage.stage(name, lock);
+  try {
+    await staged.append(bytes);
+    await (await staged.publish()).close();
+  } finally {
+    await staged.discard();
+  }
 }
 
 /**

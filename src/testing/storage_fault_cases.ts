@@ -71,12 +71,16 @@ export const storageFaultCases: readonly ContractCase<StorageFaultContext>[] = [
       await checkRejects(() => file.sync(), "STORAGE_LOST");
       checkEquals(textOf(await storage.read(LOG)), "onetw");
       await file.close();
-      await using again = await storage.open(LOG, lock);
-      checkEquals(again.sizeBytes, 5);
-      await again.truncate(3);
-      await again.append(bytesOf("two"));
-      await again.sync();
-      checkEquals(textOf(await storage.read(LOG)), "onetwo");
+      const again = await storage.open(LOG, lock);
+      try {
+        checkEquals(again.sizeBytes, 5);
+        await again.truncate(3);
+        await again.append(bytesOf("two"));
+        await again.sync();
+        checkEquals(textOf(await storage.read(LOG)), "onetwo");
+      } finally {
+        await again.close();
+      }
     },
   },
   {
@@ -95,11 +99,15 @@ export const storageFaultCases: readonly ContractCase<StorageFaultContext>[] = [
         await checkRejects(() => file.append(bytesOf("x")), "SYNC_FAILED");
         await checkRejects(() => file.truncate(0), "SYNC_FAILED");
         await file.close();
-        await using again = await storage.open(LOG, lock);
-        await again.truncate(acknowledgedBytes);
-        await again.sync();
-        await again.append(bytesOf(kind[0] ?? ""));
-        await again.sync();
+        const again = await storage.open(LOG, lock);
+        try {
+          await again.truncate(acknowledgedBytes);
+          await again.sync();
+          await again.append(bytesOf(kind[0] ?? ""));
+          await again.sync();
+        } finally {
+          await again.close();
+        }
       }
       checkEquals(textOf(await storage.read(LOG)), "onesee");
     },

@@ -50,13 +50,17 @@ export const storageFileCases: readonly ContractCase<StorageContext>[] = [
     name: "publish() refuses content that is empty or starts with a zero byte",
     run: async ({ storage }) => {
       const lock = await storage.lock("session.lock");
-      await using staged = await storage.stage("log", lock);
-      await staged.append(new Uint8Array(0));
-      await checkRejects(() => staged.publish(), "RangeError");
-      await checkRejects(() => staged.append(new Uint8Array([0, 1])), "RangeError");
-      await staged.append(new Uint8Array([1, 0]));
-      await (await staged.publish()).close();
-      checkEquals(await storage.read("log"), new Uint8Array([1, 0]));
+      const staged = await storage.stage("log", lock);
+      try {
+        await staged.append(new Uint8Array(0));
+        await checkRejects(() => staged.publish(), "RangeError");
+        await checkRejects(() => staged.append(new Uint8Array([0, 1])), "RangeError");
+        await staged.append(new Uint8Array([1, 0]));
+        await (await staged.publish()).close();
+        checkEquals(await storage.read("log"), new Uint8Array([1, 0]));
+      } finally {
+        await staged.discard();
+      }
     },
   },
   {

@@ -23,8 +23,12 @@ export const storageLockCases: readonly ContractCase<StorageContext>[] = [
       await lock.release();
       await lock.release();
       checkEquals([await lock.isHeld(), await storage.isLocked(LOCK)], [false, false]);
-      await using again = await storage.lock(LOCK);
-      checkEquals(await again.isHeld(), true);
+      const again = await storage.lock(LOCK);
+      try {
+        checkEquals(await again.isHeld(), true);
+      } finally {
+        await again.release();
+      }
     },
   },
   {
@@ -50,16 +54,20 @@ export const storageLockCases: readonly ContractCase<StorageContext>[] = [
     name: "field/D14 two processes share one root: one owner per session, both work",
     skip: aloneInProcess,
     run: async ({ storage, other }) => {
-      await using mine = await storage.lock("mine/session.lock");
-      checkEquals(await other.run({ do: "lock", name: LOCK }), { code: null });
-      checkEquals(await storage.isLocked(LOCK), true);
-      await checkRejects(() => storage.lock(LOCK), "LOCK_HELD");
-      checkEquals((await other.run({ do: "lock", name: "mine/session.lock" })).code, "LOCK_HELD");
-      await publishWhole(storage, "mine/log", bytesOf("mine"), mine);
-      checkEquals(await other.run({ do: "publish", name: LOG, lock: LOCK, text: "theirs" }), { code: null });
-      checkEquals([textOf(await storage.read("mine/log")), textOf(await storage.read(LOG))], ["mine", "theirs"]);
-      checkEquals(await other.run({ do: "release", name: LOCK }), { code: null });
-      await (await storage.lock(LOCK)).release();
+      const mine = await storage.lock("mine/session.lock");
+      try {
+        checkEquals(await other.run({ do: "lock", name: LOCK }), { code: null });
+        checkEquals(await storage.isLocked(LOCK), true);
+        await checkRejects(() => storage.lock(LOCK), "LOCK_HELD");
+        checkEquals((await other.run({ do: "lock", name: "mine/session.lock" })).code, "LOCK_HELD");
+        await publishWhole(storage, "mine/log", bytesOf("mine"), mine);
+        checkEquals(await other.run({ do: "publish", name: LOG, lock: LOCK, text: "theirs" }), { code: null });
+        checkEquals([textOf(await storage.read("mine/log")), textOf(await storage.read(LOG))], ["mine", "theirs"]);
+        checkEquals(await other.run({ do: "release", name: LOCK }), { code: null });
+        await (await storage.lock(LOCK)).release();
+      } finally {
+        await mine.release();
+      }
     },
   },
   {

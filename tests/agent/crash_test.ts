@@ -176,3 +176,28 @@ Deno.test("a message that was durable and not claimed when the process died is r
   await after.session.send("second");
   assertEquals(after.requests.map((request) => textOf(request.messages.at(-1)!.content)), ["first", "second"]);
 });
+
+for (const end of ["crash", "close"] as const) {
+  Deno.test(`what a turn took before a ${end} and told nobody waits again, once, and is told with the next message`, async () => {
+    const store = new FakeStore();
+    const on = await stage([[{ text: "never" }]], { store });
+    const arrived = Promise.withResolvers<void>();
+    on.hooks.on("agent/pre-step", () => (arrived.resolve(), new Promise(() => {})));
+    on.session.inject("a fact");
+    void on.session.send("pay alice").catch(() => {});
+    await arrived.promise;
+    if (end === "close") await on.session.close();
+
+    const after = await resumed(on.store.crash(), [[{ text: "1" }], [{ text: "2" }]]);
+    const waiting = () =>
+      [after.session.session.folds.inbox].flatMap(({ nextTurn, nextStep }) => [...nextStep, ...nextTurn]);
+    assertEquals(waiting().map(({ content }) => textOf(content)), ["a fact", "pay alice"]);
+    assertEquals(after.session.status, "idle");
+    await after.session.close();
+    const again = await resumed(after.store.crash(), [[{ text: "1" }], [{ text: "2" }]]);
+    await again.session.send("go on");
+    const told = again.requests.map(({ messages }) => messages.map(({ content }) => textOf(content)));
+    assertEquals(told, [["a fact", "pay alice"], ["a fact", "pay alice", "1", "go on"]]);
+    await logOf(again);
+  });
+}

@@ -49,6 +49,8 @@ class Checker implements LogFindings {
   #step: number | null = null;
   #lastStep = 0;
   #isInterrupted = false;
+  /** Whether the last turn that ended was cut off by a crash or a shutdown. */
+  #wasCutOff = false;
   #hasAnswer = false;
   #calls: Call[] = [];
   /** Calls that bodies made, by their id. */
@@ -190,6 +192,7 @@ class Checker implements LogFindings {
     this.#turn = null;
     this.#retries.clear();
     this.#isInterrupted = reason.kind === "interrupted";
+    this.#wasCutOff = this.#isInterrupted || (reason.kind === "aborted" && reason.reason.kind === "disposed");
   }
 
   #startStep({ turn, step }: EventData["step/start"], want: Want): void {
@@ -213,6 +216,13 @@ class Checker implements LogFindings {
     const removed = list.splice(start, removedCount, ...inserted);
     const all = [...this.#inbox["next-turn"], ...this.#inbox["next-step"]].map(({ id }) => id);
     want(new Set(all).size === all.length, "lets a message wait twice");
+    for (const { id } of inserted) {
+      if (!this.#claimed.delete(id)) continue;
+      want(
+        this.#wasCutOff && !this.#messageIds.has(id),
+        `puts "${id}" back, and no crash had cut off its turn untold`,
+      );
+    }
     if (removed.length === 0 || outcome === "canceled") return;
     want(this.#turn !== null && this.#step === null, "claims outside of a turn, or within a step");
     if (target === "next-turn") want(removed.length === 1 && this.#lastStep === 0, "claims more than one message");

@@ -100,7 +100,11 @@ for (const [what, keepUnsynced] of [["power cut", "none"], ["kill", "all"]] as c
         assertEquals([acknowledged, bodies], [-1, 0]);
         continue;
       }
-      const agent = createAgent({ store, model: scripted([[{ text: "I see" }]]), tools: [payTool(paid)] });
+      const agent = createAgent({
+        store,
+        model: scripted([[{ text: "I see" }], [{ text: "I see" }]]),
+        tools: [payTool(paid)],
+      });
       await using session = await agent.resume("s1");
       assert(session.session.durableSeq >= acknowledged, `operation ${operation}`);
       for (const call of session.resumed!.calls) {

@@ -168,24 +168,3 @@ Deno.test("a disk that is full in the middle of a run is STORAGE_FULL, exit code
   assertEquals([verified.code, row.damage, row.torn, row.live], [0, null, null, false]);
   assertEquals((await holdfastProcess(["run", "hello", "--session", id], { cwd })).code, 0);
 });
-
-Deno.test("start makes the workspace and starts the demo agent in it; a mistake makes nothing", async () => {
-  await using folder = new TempFolder();
-  const start = async (...args: string[]) => {
-    const file = `${repositoryDir}/src/cli/start.ts`;
-    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-lock", "--no-config", file, ...args],
-      ...{ cwd: folder.path, env: { INIT_CWD: folder.path, NO_COLOR: "1" }, stdin: "null" },
-    }).output();
-    return { code, stderr: new TextDecoder().decode(stderr) };
-  };
-  for (const args of [["--bogus"], [], ["hi", "--approve", "yes"]]) assertEquals((await start(...args)).code, 2);
-  assertEquals(folder.snapshot(), {});
-  const { code, stderr } = await start("list", "the", "files");
-  assertEquals(code, 0, stderr);
-  assertStringIncludes(stderr, `Made the folder ${folder.path}/workspace: the agent's files go there\n`);
-  const second = await start("list", "the", "files");
-  assertEquals([second.code, second.stderr.includes("Made")], [0, false], second.stderr);
-  assertStringIncludes(stderr, `model demo:demo, workspace ${folder.path}/workspace`);
-  assertEquals((await start("hello", "--continue")).code, 0);
-});

@@ -3,7 +3,20 @@ import { parseAge } from "../../src/cli/usage.ts";
 import { LogBuilder } from "../fold/log_builder.ts";
 import { document, FakeTerminal, holdfast, TempFolder, writeLog } from "./cli.ts";
 
-const COMMANDS = ["run", "ls", "show", "verify", "repair", "resolve", "tail", "fork", "rm", "export", "doctor"];
+const COMMANDS = [
+  "run",
+  "ls",
+  "show",
+  "verify",
+  "repair",
+  "resolve",
+  "tail",
+  "fork",
+  "rm",
+  "export",
+  "doctor",
+  "bench",
+];
 
 /** Command lines that are wrong, and a word of what is said about each. */
 const MISTAKES: [args: string[], word: string, env?: Record<string, string>][] = [

@@ -53,3 +53,26 @@ Deno.test("inboxProblem() refuses a splice outside its list and a message that w
 Deno.test("inboxFold cuts a splice of a damaged log to the list", () => {
   assertEquals(ids(inboxFold.apply(inboxFold.initial(), splice("next-turn", 7, 3, "a"))), [["a"], []]);
 });
+
+Deno.test("inboxFold keeps what a turn took until somebody was told, and what a crash left so", () => {
+  const untold = (...events: SessionEvent[]) =>
+    foldEvents(inboxFold, [splice("next-turn", 0, 0, "a"), splice("next-step", 0, 0, "x"), ...events])
+      .taken.map(({ message, target }) => `${message.id} of ${target}`);
+  const event = (type: string, data: unknown) => ({ type, seq: 0, time: 1, data }) as SessionEvent;
+  const take = [splice("next-step", 0, 1), splice("next-turn", 0, 1)];
+  const both = ["x of next-step", "a of next-turn"];
+  const interrupted = event("turn/end", { turn: 1, reason: { kind: "interrupted" } });
+
+  assertEquals(untold(...take), both);
+  assertEquals(untold(...take, interrupted), both);
+  assertEquals(untold(...take, event("user/message", message("a"))), ["x of next-step"]);
+  assertEquals(untold(...take, event("request/header", {})), []);
+  const ended = (reason: unknown) => event("turn/end", { turn: 1, reason });
+  assertEquals(untold(...take, ended({ kind: "aborted", reason: { kind: "disposed" } })), both);
+  assertEquals(untold(...take, ended({ kind: "aborted", reason: { kind: "user" } })), []);
+  assertEquals(untold(...take, ended({ kind: "blocked" })), []);
+  assertEquals(untold(...take, interrupted, splice("next-turn", 0, 0, "a")), ["x of next-step"]);
+  const canceled = splice("next-turn", 0, 1);
+  (canceled.data as { outcome?: string }).outcome = "canceled";
+  assertEquals(untold(canceled), []);
+});

@@ -1,6 +1,5 @@
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import fc from "fast-check";
-import { openFileStorage } from "../../src/adapters/file/mod.ts";
 import type { MemoryStorage } from "../../src/adapters/memory/memory_storage.ts";
 import { hasCode, StorageLostError } from "../../src/errors.ts";
 import { encodeHeader, type SessionEvent } from "../../src/event/mod.ts";
@@ -240,36 +239,6 @@ Deno.test("list() goes on behind a session, and a project, that cannot be read",
   assertEquals((await (await store.open("b", "read")).read()).events.length, 12);
   const missing = await assertRejects(() => store.open("c", "read"));
   assert(hasCode(missing, "STORAGE_LOST"), "it may lie where we cannot look");
-});
-
-Deno.test("list() and stat() show an intact log whatever stands in the place of its lock", async () => {
-  const root = await Deno.makeTempDir();
-  const folder = `${root}/--w--/s`;
-  const lock = `${folder}/session.lock`;
-  await Deno.mkdir(folder, { recursive: true });
-  await Deno.writeFile(`${folder}/session.v3.jsonl.zstd`, logBytes(headerOf(), [turnOf(1), turnOf(2, 12).slice(0, 1)]));
-  await using store = journal(openFileStorage({ root }));
-  const places: Record<string, () => Promise<unknown>> = {
-    "a folder": () => Deno.mkdir(lock),
-    "a link": () => Deno.symlink("/dev/null", lock),
-    "a link to nothing": () => Deno.symlink(`${root}/nothing`, lock),
-    "a pipe": () => new Deno.Command("mkfifo", { args: [lock] }).output(),
-  };
-  try {
-    for (const [name, place] of Object.entries(places)) {
-      await place();
-      const rows = [await store.stat("s"), ...await rowsOf(store)];
-      for (const row of rows) {
-        assertEquals([row?.state, row?.header?.id, row?.lastEventTime, row?.live], ["open", "s", 2012, false], name);
-        assertMatch(row?.reason ?? "", /^turn 2 is open; whether it is in use is not known, .*session\.lock/, name);
-      }
-      assertEquals(rows.length, 2);
-      await Deno.remove(lock, { recursive: true });
-    }
-    assertEquals((await store.stat("s"))?.reason, "turn 2 is open");
-  } finally {
-    await Deno.remove(root, { recursive: true });
-  }
 });
 
 Deno.test("list() and open() take a torn log for what it is: expected", async () => {

@@ -10,8 +10,11 @@ import { repositoryDir } from "./paths.ts";
 export const NODE_VERSION_MIN = [22, 15] as const;
 /** The Node that is fetched from npm when the machine has none that is new enough. */
 const NODE_FROM_NPM = "24.22.3";
+/** The oldest one that the package promises to run on. */
+const OLDEST_NODE = "22.15.0";
 
 let found: Promise<string> | undefined;
+let oldest: Promise<string> | undefined;
 
 /**
  * The path of a Node that is new enough: `$HOLDFAST_NODE`, else `node` on the PATH, else npm's copy in Deno's npm cache
@@ -21,6 +24,15 @@ let found: Promise<string> | undefined;
  */
 export function findNode(): Promise<string> {
   return found ??= searchNode();
+}
+
+/**
+ * The path of the oldest Node that the package promises to run on, from npm.
+ *
+ * @throws {Error} when npm's copy cannot be fetched
+ */
+export function findOldestNode(): Promise<string> {
+  return oldest ??= nodeFromNpm(OLDEST_NODE);
 }
 
 async function searchNode(): Promise<string> {
@@ -33,7 +45,7 @@ async function searchNode(): Promise<string> {
   const onPath = await nodeVersion("node");
   if (isNewEnough(onPath)) return "node";
 
-  const fromNpm = await nodeFromNpm();
+  const fromNpm = await nodeFromNpm(NODE_FROM_NPM);
   const version = await nodeVersion(fromNpm);
   if (isNewEnough(version)) return fromNpm;
   throw new Error(
@@ -84,7 +96,7 @@ function describe(version: string | null): string {
   return version ?? "not runnable";
 }
 
-async function nodeFromNpm(): Promise<string> {
+async function nodeFromNpm(release: string): Promise<string> {
   const os = Deno.build.os === "windows" ? "win" : Deno.build.os;
   const name = `node-${os}-${Deno.build.arch === "x86_64" ? "x64" : "arm64"}`;
   // Outside of the repository and without a lock, so that deno.json and deno.lock stay as they are.
@@ -92,13 +104,13 @@ async function nodeFromNpm(): Promise<string> {
   try {
     await run(
       Deno.execPath(),
-      ["cache", "--quiet", "--no-config", "--no-lock", `npm:${name}@${NODE_FROM_NPM}`],
+      ["cache", "--quiet", "--no-config", "--no-lock", `npm:${name}@${release}`],
       folder,
     );
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-  const binary = `${name}/${NODE_FROM_NPM}/bin/node${os === "win" ? ".exe" : ""}`;
+  const binary = `${name}/${release}/bin/node${os === "win" ? ".exe" : ""}`;
   for (const registry of await npmRegistries()) {
     if (await isFile(`${registry}/${binary}`)) return `${registry}/${binary}`;
   }

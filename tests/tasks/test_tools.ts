@@ -4,7 +4,10 @@
  * @module
  */
 
-import { findNode } from "../support/node.ts";
+import { fillNpmCache } from "../package/npm.ts";
+import { findChromium } from "../support/browser/chromium.ts";
+import { findFirefox } from "../support/browser/firefox.ts";
+import { findNode, findOldestNode } from "../support/node.ts";
 
 /** Command → the Debian package that brings it. */
 const TOOLS: readonly [command: string, package_: string, use: string][] = [
@@ -21,16 +24,46 @@ export async function prepareTools(): Promise<Record<string, string>> {
     if (path === null) missing.push(package_);
   }
   if (missing.length > 0) await install(missing);
+  console.log(await fillNpmCache());
 
+  return { ...await prepareNode(), ...await prepareBrowsers() };
+}
+
+async function prepareNode(): Promise<Record<string, string>> {
   try {
     const node = await findNode();
-    console.log(`node: ${node}`);
+    console.log(`node: ${node}; the oldest that is promised: ${await findOldestNode()}`);
     return { HOLDFAST_NODE: node };
   } catch (error) {
     // The tests that need Node fail and say the same; the others still run.
-    console.log(`node: ${error instanceof Error ? error.message : error}`);
+    console.log(`node: ${messageOf(error)}`);
     return {};
   }
+}
+
+/** Finds Chromium, or installs one. Firefox is used only when it is there. */
+async function prepareBrowsers(): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  try {
+    const { executablePath, env } = await findChromium();
+    console.log(`chromium: ${executablePath}`);
+    found.CHROMIUM = executablePath;
+    if (env.LD_LIBRARY_PATH !== undefined) found.HOLDFAST_CHROMIUM_LIBRARIES = env.LD_LIBRARY_PATH;
+  } catch (error) {
+    // The tests that need it fail and say the same; the others still run.
+    console.log(`chromium: ${messageOf(error)}`);
+  }
+  try {
+    const firefox = await findFirefox();
+    console.log(firefox === null ? "firefox: not installed (its cases are not run)" : `firefox: ${firefox}`);
+  } catch (error) {
+    console.log(`firefox: ${messageOf(error)}`);
+  }
+  return found;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function findCommand(command: string): Promise<string | null> {

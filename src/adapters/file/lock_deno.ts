@@ -25,7 +25,11 @@ export const denoKernelLock: KernelLock = {
 
   // A shared lock, given back at once: it fails only beside an exclusive one.
   probe(path: string): boolean {
-    using file = Deno.openSync(path, { read: true });
-    return !file.tryLockSync(false);
+    const file = Deno.openSync(path, { read: true });
+    try {
+      return !file.tryLockSync(false);
+    } finally {
+      file.close();
+    }
   },
 };

@@ -47,7 +47,7 @@ export type KeepUnsynced = (
 /** A disk with a cache before it, shared by the processes of one simulated machine. */
 export class MemoryMedium {
   /** What every process on this machine sees. */
-  readonly names = new Map<string, MediumNode>();
+  readonly names: Map<string, MediumNode> = new Map<string, MediumNode>();
   /** How many bytes all files together may have. */
   capacityBytes = Infinity;
   readonly #durableNames = new Map<string, MediumNode>();

@@ -21,16 +21,26 @@ import { callChunks, textChunks } from "./chunks.ts";
 /** How much of a result's first line is repeated in the answer, in UTF-16 units. */
 const OUTCOME_LENGTH_MAX = 120;
 
-const HELP = [
-  "I am the demo model: no language model is connected, and I understand only a few sentences.",
-  "Try one of these, or two of them joined by “and”:",
-  "  list the files",
-  "  read notes.txt",
-  "  write hello to notes.txt",
-  "  get http://127.0.0.1:8080/",
-  "  post some text to http://127.0.0.1:8080/",
-  "  pay 10 to alice at http://127.0.0.1:8080",
-].join("\n");
+/** The sentences it knows, with the tool that each needs. */
+const SENTENCES: readonly (readonly [tool: string, sentence: string])[] = [
+  ["list_files", "list the files"],
+  ["read_file", "read notes.txt"],
+  ["write_file", "write hello to notes.txt"],
+  ["delete_file", "delete notes.txt"],
+  ["http_request", "get http://127.0.0.1:8080/"],
+  ["http_request", "post some text to http://127.0.0.1:8080/"],
+  ["http_request", "pay 10 to alice at http://127.0.0.1:8080"],
+  ["pay", "pay 10 to alice"],
+];
+
+/** What can be said where these tools are. */
+function help(offered: ReadonlySet<string>): string {
+  return [
+    "I am the demo model: no language model is connected, and I understand only a few sentences.",
+    "Try one of these, or two of them joined by “and”:",
+    ...SENTENCES.filter(([tool]) => offered.has(tool)).map(([, sentence]) => `  ${sentence}`),
+  ].join("\n");
+}
 
 /**
  * Makes the demo model.
@@ -83,15 +93,15 @@ function decide(request: ModelRequest): Decision {
   // What plugins add, such as a snapshot of the policy behind the prompt, is no request.
   const last = request.messages.findLast((message) => message.source.kind !== "plugin");
   if (last !== undefined && isResult(last)) return { text: report(request.messages), calls: [] };
+  const offered = new Set(request.header.tools?.map((tool) => tool.name));
   const said = last === undefined || last.role !== "user" ? "" : textOf(last);
   if (/^(please )?(continue|go on|what happened|and\?)/i.test(said.trim())) {
-    return { text: report(request.messages) || HELP, calls: [] };
+    return { text: report(request.messages) || help(offered), calls: [] };
   }
   const clauses = said.trim().split(CLAUSE_END);
-  const calls = clauses.map(understand);
+  const calls = clauses.map((clause) => understand(clause, offered));
   const understood = calls.filter((call) => call !== null);
-  if (understood.length === 0) return { text: HELP, calls: [] };
-  const offered = new Set(request.header.tools?.map((tool) => tool.name));
+  if (understood.length === 0) return { text: help(offered), calls: [] };
   const missing = understood.find((call) => !offered.has(call.name));
   if (missing !== undefined) {
     return { text: `I am the demo model. That needs the tool ${missing.name}, which I do not have here.`, calls: [] };
@@ -102,9 +112,10 @@ function decide(request: ModelRequest): Decision {
 }
 
 /** "and" ends a clause only before a verb we know, so that a text may hold the word. */
-const CLAUSE_END = /\s*[,;]?\s+(?:and then|and|then)\s+(?=(?:list|read|show|write|pay|get|fetch|post)\b)/i;
+const CLAUSE_END =
+  /\s*[,;]?\s+(?:and then|and|then)\s+(?=(?:list|read|show|write|delete|remove|pay|get|fetch|post)\b)/i;
 
-function understand(clause: string): Call | null {
+function understand(clause: string, offered: ReadonlySet<string>): Call | null {
   const text = clause.trim().replace(/^please\s+/i, "").replace(/[.!]$/, "");
   let found: RegExpMatchArray | null;
   if ((found = text.match(/^list(?: (?:all|the|my))* files(?: (?:in|of) (\S+))?$/i))) {
@@ -116,10 +127,16 @@ function understand(clause: string): Call | null {
   if ((found = text.match(/^write ([^]+) (?:to|into) (\S+)$/i))) {
     return { name: "write_file", arguments: { path: found[2]!, content: unquoted(found[1]!) } };
   }
+  if ((found = text.match(/^(?:delete|remove)(?: the file)? (\S+)$/i))) {
+    return { name: "delete_file", arguments: { path: found[1]! } };
+  }
   if ((found = text.match(/^pay (\d+(?:\.\d+)?) to (\S+) at (\S+)$/i))) {
     const payment = { amount: Number(found[1]), to: found[2]! };
     const url = paymentUrl(found[3]!);
     return url === null ? null : { name: "http_request", arguments: post(url, JSON.stringify(payment), true) };
+  }
+  if (offered.has("pay") && (found = text.match(/^pay (\d+(?:\.\d+)?) to (\S+)$/i))) {
+    return { name: "pay", arguments: { to: found[2]!, amount: found[1]! } };
   }
   if ((found = text.match(/^(?:get|fetch) (https?:\S+)$/i))) {
     return { name: "http_request", arguments: { method: "GET", url: found[1]! } };

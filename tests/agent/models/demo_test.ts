@@ -8,6 +8,8 @@ const TOOLS = ["list_files", "read_file", "write_file", "http_request"].map((nam
   parameters: {},
 }));
 
+const DELETE = { name: "delete_file", description: "", parameters: {} };
+
 function user(text: string): Message {
   return { id: `u-${text}`, role: "user", content: [{ type: "text", text }], source: { kind: "user" } };
 }
@@ -23,8 +25,8 @@ async function answer(messages: readonly Message[], tools = TOOLS) {
   };
 }
 
-async function callsOf(text: string) {
-  return (await answer([user(text)])).calls.map((call) => [call.name, JSON.parse(call.arguments)]);
+async function callsOf(text: string, tools = TOOLS) {
+  return (await answer([user(text)], tools)).calls.map((call) => [call.name, JSON.parse(call.arguments)]);
 }
 
 Deno.test("demo() turns the sentences it knows into calls", async () => {
@@ -44,12 +46,26 @@ Deno.test("demo() turns the sentences it knows into calls", async () => {
     headers: { "content-type": "text/plain; charset=utf-8" },
     body: "a word",
   }]]);
+  assertEquals(await callsOf("delete notes.txt", [...TOOLS, DELETE]), [["delete_file", { path: "notes.txt" }]]);
   assertEquals(await callsOf("pay 10 to alice at http://127.0.0.1:8080"), [["http_request", {
     method: "POST",
     url: "http://127.0.0.1:8080/payments",
     headers: { "content-type": "application/json" },
     body: '{"amount":10,"to":"alice"}',
   }]]);
+});
+
+Deno.test("demo() pays at a bank that needs no address where there is one, and offers only what the tools can do", async () => {
+  const pay = { name: "pay", description: "", parameters: {} };
+  const { calls } = await answer([user("pay 10 to alice and pay 2.50 to bob.")], [pay]);
+  assertEquals(calls.map((call) => [call.name, JSON.parse(call.arguments)]), [
+    ["pay", { to: "alice", amount: "10" }],
+    ["pay", { to: "bob", amount: "2.50" }],
+  ]);
+  const { text } = await answer([user("dance")], [pay]);
+  assertStringIncludes(text, "pay 10 to alice");
+  assertEquals(text.includes("http"), false);
+  assertEquals((await answer([user("pay 10 to alice")])).calls, []);
 });
 
 Deno.test("demo() makes two calls in one message, when a sentence joins two", async () => {

@@ -1,0 +1,143 @@
+/**
+ * What a benchmark case is: data and functions that name no runtime, so that the same case runs in all of them.
+ *
+ * @module
+ */
+import type { SessionStore } from "../mod.ts";
+
+/** Something that makes bytes durable without us. What we measure is compared with it. */
+export interface RawWriter {
+  /** How the table calls it: `append + fdatasync`. */
+  readonly name: string;
+  open(): Promise<OpenRawWriter>;
+}
+
+/** A raw writer that was opened. */
+export interface OpenRawWriter {
+  /** Writes the bytes. They are durable, as far as the medium says, when it returns or resolves. */
+  write(bytes: Uint8Array<ArrayBuffer>): void | Promise<void>;
+  close(): void | Promise<void>;
+}
+
+/** What a runtime lends to the cases. */
+export interface Place {
+  /** `Deno 2.9.6`. */
+  readonly runtime: string;
+  /** What the bytes end up on: `files`, `OPFS`. */
+  readonly medium: string;
+  /** A store of ours on this medium. */
+  openStore(): SessionStore | Promise<SessionStore>;
+  /** The first one is what ratios are taken against. */
+  readonly rawWriters: readonly [RawWriter, ...RawWriter[]];
+  /** Baselines that this runtime does not have, with the reason. */
+  readonly absent: readonly Absent[];
+  /** Time that never goes back, in milliseconds with fractions. */
+  nowMs(): number;
+  sleep(delayMs: number): Promise<void>;
+}
+
+/** What could not be measured. */
+export interface Absent {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** One contestant of a latency case. */
+export interface Lane {
+  readonly name: string;
+  prepare(place: Place): Promise<PreparedLane>;
+}
+
+/** A contestant that is ready. */
+export interface PreparedLane {
+  /** What is timed. */
+  round(): void | Promise<void>;
+  close(): void | Promise<void>;
+}
+
+/** A case whose rounds are timed from outside: every lane once per round, in turn. */
+export interface LatencyCase {
+  readonly kind: "latency";
+  readonly name: string;
+  readonly unit: "ms";
+  lanes(place: Place): readonly Lane[];
+  /** The name of the lane that the others are compared with. */
+  baseline(place: Place): string;
+}
+
+/** One contestant of a stream case. */
+export interface StreamLane {
+  readonly name: string;
+  /** Runs one stream and returns what was seen, series by series. */
+  stream(place: Place, shape: StreamShape): Promise<StreamSeen>;
+}
+
+/** How events come. */
+export interface StreamShape {
+  readonly eventsPerSecond: number;
+  readonly durationMs: number;
+}
+
+/** What one stream showed, one entry per acknowledged sync. */
+export interface StreamSeen {
+  /** How many events each sync made durable. */
+  readonly eventsPerSync: readonly number[];
+  /** How long the oldest event of each sync had been at risk when it was acknowledged: from the instant it was due. */
+  readonly oldestAgeMs: readonly number[];
+}
+
+/** A case that has its own pace. Its streams of each lane alternate. */
+export interface StreamCase {
+  readonly kind: "stream";
+  readonly name: string;
+  readonly eventsPerSecond: number;
+  lanes(place: Place): readonly StreamLane[];
+  baseline(place: Place): string;
+}
+
+/** Any case. */
+export type BenchCase = LatencyCase | StreamCase;
+
+/** How much is measured. */
+export interface Budget {
+  readonly warmUpRounds: number;
+  /** Rounds that count, of a latency case. */
+  readonly rounds: number;
+  /** A latency case ends after this long, whatever it has. */
+  readonly timeMaxMs: number;
+  /** Streams per lane of a stream case. */
+  readonly streams: number;
+  readonly streamMs: number;
+}
+
+/** The usual budget: about 40 seconds per runtime. */
+export const BUDGET_FULL: Budget = { warmUpRounds: 20, rounds: 400, timeMaxMs: 20_000, streams: 2, streamMs: 2000 };
+/** A look at whether it works, in a few seconds. Its figures are not worth quoting. */
+export const BUDGET_QUICK: Budget = { warmUpRounds: 3, rounds: 30, timeMaxMs: 4000, streams: 1, streamMs: 500 };
+
+/** What one lane measured, one sample per round or per sync. */
+export interface Series {
+  readonly lane: string;
+  /** What was measured: `flush`, `events per sync`, `oldest at risk`. */
+  readonly measure: string;
+  readonly unit: "ms" | "events";
+  readonly samples: readonly number[];
+}
+
+/** What one case measured. */
+export interface CaseResult {
+  readonly name: string;
+  /** The lane that ratios are taken against. */
+  readonly baseline: string;
+  /** Whether samples of equal index come from the same round. */
+  readonly isPaired: boolean;
+  readonly series: readonly Series[];
+}
+
+/** What one runtime measured. */
+export interface RuntimeResult {
+  readonly runtime: string;
+  readonly medium: string;
+  readonly absent: readonly Absent[];
+  readonly cases: readonly CaseResult[];
+}

@@ -1,0 +1,33 @@
+/**
+ * Every case, in the order in which it is run, and how to choose from them.
+ *
+ * @module
+ */
+import type { BenchCase } from "./bench_case.ts";
+import { batchingCases } from "./batching_cases.ts";
+import { flushCases } from "./flush_cases.ts";
+
+/** Every case. */
+export const benchCases: readonly BenchCase[] = [...flushCases, ...batchingCases];
+
+/**
+ * The cases whose name begins with one of the names, all of them without a name.
+ *
+ * @throws {RangeError} when a name fits none
+ *
+ * @example
+ * ```ts
+ * import { chooseCases } from "./cases.ts";
+ *
+ * if (chooseCases(["flush"]).length !== 3) throw new Error("unreachable");
+ * ```
+ */
+export function chooseCases(names: readonly string[]): readonly BenchCase[] {
+  for (const name of names) {
+    if (benchCases.some((benchCase) => benchCase.name.startsWith(name))) continue;
+    throw new RangeError(
+      `Cannot run case "${name}": there are ${benchCases.map((each) => `"${each.name}"`).join(", ")}`,
+    );
+  }
+  return benchCases.filter((each) => names.length === 0 || names.some((name) => each.name.startsWith(name)));
+}

@@ -1,0 +1,1 @@
+export default { worker: { format: "es" }, logLevel: "error" };

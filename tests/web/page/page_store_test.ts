@@ -1,0 +1,252 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import type { Connection } from "../../../web/page/client.ts";
+import type { Memory, UnsentInput } from "../../../web/page/memory.ts";
+import { PageStore } from "../../../web/page/page_store.ts";
+import type { ModelChoice, PageVerb, SessionView, WireError, WorkerNews } from "../../../web/protocol.ts";
+import { fakeConnection, logOf, payment, type Scene } from "../../browser/fake_client.ts";
+
+const ID = "01ky3v7m2q8r5t";
+const SCENE: Scene = { events: logOf(payment("pay 10 to alice", "done")), view: {} };
+const DIED: WireError = { code: "WORKER_DIED", message: "the worker is gone" };
+
+/** A store over workers that the test holds in its hands. */
+class Setup {
+  readonly calls: { verb: PageVerb; ask: unknown }[] = [];
+  readonly workers: { die: (reason: WireError) => void; tell: (news: WorkerNews) => void; isTerminated: boolean }[] =
+    [];
+  readonly unsent: UnsentInput[] = [];
+  last: string | null = ID;
+  kept: ModelChoice | null = null;
+  /** What the verbs of the next worker answer instead. */
+  overrides: { [Verb in PageVerb]?: () => Promise<unknown> } = {};
+  readonly store: PageStore;
+  #ids = 0;
+
+  constructor(scene: Scene = SCENE) {
+    const memory: Memory = {
+      lastSession: () => this.last,
+      keepLastSession: (id) => this.last = id,
+      unsent: (id) => this.unsent.filter((input) => input.id === id),
+      keepUnsent: (input) => this.unsent.push(input),
+      dropUnsent: (inputId) => this.unsent.splice(this.unsent.findIndex((input) => input.inputId === inputId), 1),
+      model: () => Promise.resolve(this.kept),
+      keepModel: (choice) => Promise.resolve(void (this.kept = choice)),
+      tabState: () => "visible",
+    };
+    this.store = new PageStore(() => this.#connect(scene), memory, {
+      persist: () => Promise.resolve(false),
+      onFrame: (run) => run(),
+      later: () => () => {},
+      newId: () => `input-${++this.#ids}`,
+      tabLabel: "this tab",
+    });
+  }
+
+  #connect(scene: Scene): Connection {
+    const { client } = fakeConnection(scene, this.calls);
+    const died = Promise.withResolvers<WireError>();
+    const listeners = new Set<(news: WorkerNews) => void>();
+    const overrides = this.overrides;
+    const worker = {
+      die: died.resolve,
+      tell: (news: WorkerNews) => listeners.forEach((listen) => listen(news)),
+      isTerminated: false,
+    };
+    this.workers.push(worker);
+    return {
+      client: {
+        call: (verb, ask) => {
+          if (overrides[verb] === undefined) return client.call(verb, ask);
+          this.calls.push({ verb, ask });
+          return overrides[verb]() as never;
+        },
+        subscribe: (listener) => (listeners.add(listener), () => listeners.delete(listener)),
+      },
+      terminate: () => worker.isTerminated = true,
+      died: died.promise,
+    };
+  }
+
+  verbs(verb: PageVerb): unknown[] {
+    return this.calls.filter((call) => call.verb === verb).map(({ ask }) => ask);
+  }
+}
+
+/** Resolves after everything that is already settled was taken in. */
+const settled = () => new Promise((over) => setTimeout(over));
+
+Deno.test("PageStore.start() opens the session the address names", async () => {
+  const { store } = new Setup();
+  await store.start();
+  assertEquals([store.state.phase.kind, store.state.view?.id, store.log?.nextSeq], ["ready", ID, SCENE.events.length]);
+});
+
+Deno.test("PageStore keeps an input a dead worker did not acknowledge, and the next one gets it under the same id", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  setup.overrides.send = () => Promise.reject(DIED);
+  assertEquals(await setup.store.send("pay 10 to alice"), true);
+  assertEquals(setup.unsent.map(({ inputId }) => inputId), ["input-1"]);
+  setup.overrides = {};
+  await setup.store.crashNow();
+  const sent = setup.verbs("send") as UnsentInput[];
+  assertEquals(sent.map(({ inputId, text }) => [inputId, text]), Array(2).fill(["input-1", "pay 10 to alice"]));
+  assertEquals([setup.unsent, setup.store.state.problems], [[], []]);
+});
+
+Deno.test("PageStore.send() gives a refused input back and sends it to nobody again", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  setup.overrides.send = () => Promise.reject({ code: "STORAGE_FULL", message: "Cannot write: it is full" });
+  assertEquals(await setup.store.send("pay"), false);
+  assertEquals([setup.unsent, setup.store.state.problems.map(({ code }) => code)], [[], ["STORAGE_FULL"]]);
+});
+
+Deno.test("PageStore gives back what was typed into a session that died before it was written", async () => {
+  const setup = new Setup({ events: [], view: {}, rows: [] });
+  setup.last = null;
+  await setup.store.start();
+  setup.overrides.send = () => Promise.reject(DIED);
+  await setup.store.send("pay 10 to alice");
+  assertEquals([setup.last, setup.unsent.length], [ID, 1]);
+  setup.overrides = {};
+  await setup.store.crashNow();
+  const { view, draft, problems } = setup.store.state;
+  assertEquals([view, draft, problems, setup.last, setup.unsent], [null, "pay 10 to alice", [], null, []]);
+  assertEquals(setup.verbs("send").length, 1);
+});
+
+Deno.test("PageStore gives back what was typed when there was no session yet and none could be made", async () => {
+  const setup = new Setup({ events: [], view: {}, rows: [] });
+  setup.last = null;
+  await setup.store.start();
+  const created = Promise.withResolvers();
+  setup.overrides.create = () => created.promise;
+  const sent = setup.store.send("pay 10 to alice");
+  await setup.store.crashNow();
+  created.reject(DIED);
+  assertEquals(await sent, false);
+  assertEquals([setup.store.state.draft, setup.store.state.problems], ["pay 10 to alice", []]);
+  setup.overrides = {};
+  await setup.store.crashNow();
+  await setup.store.send("pay 10 to alice");
+  assertEquals(setup.store.state.draft, "");
+});
+
+Deno.test("PageStore says so when the kept model is refused, and goes on with the demo model", async () => {
+  const setup = new Setup();
+  setup.kept = { kind: "openai", baseUrl: "nonsense", model: "m" };
+  setup.overrides.model = () => Promise.reject({ code: "TypeError", message: "Cannot use the model" });
+  await setup.store.start();
+  const { phase, model, problems } = setup.store.state;
+  assertEquals([phase.kind, model, problems.map(({ code }) => code)], ["ready", { kind: "demo" }, ["TypeError"]]);
+});
+
+Deno.test("PageStore starts a new worker after a crash, told or not, and shows the same session", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  setup.workers[0]!.tell({ kind: "crash", at: "before-effect" });
+  await settled();
+  assertEquals([setup.workers.length, setup.workers[0]!.isTerminated, setup.store.state.crashes], [2, true, 1]);
+  setup.workers[1]!.die(DIED);
+  await settled();
+  assertEquals([setup.workers.length, setup.store.state.crashes, setup.store.state.view?.id], [3, 2, ID]);
+  // What a dead worker still says is not heard.
+  setup.workers[1]!.tell({ kind: "problem", id: null, error: DIED });
+  assertEquals(setup.store.state.problems, []);
+});
+
+Deno.test("PageStore does not start a worker over and over that never answers", async () => {
+  const setup = new Setup();
+  setup.overrides.hello = () => new Promise(() => {});
+  setup.store.start();
+  await settled();
+  setup.workers[0]!.die({ code: "WORKER_DIED", message: "Cannot reach the worker: it failed to load" });
+  await settled();
+  const { phase } = setup.store.state;
+  assertEquals([setup.workers.length, phase.kind], [1, "unusable"]);
+  assertMatch(phase.kind === "unusable" ? phase.error.message : "", /failed to load/);
+});
+
+Deno.test("PageStore drops the overlay when the log holds the message, and at a takeover", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  const [worker] = setup.workers;
+  const chunk = {
+    kind: "chunk",
+    id: ID,
+    turn: 2,
+    step: 1,
+    chunk: { type: "text-delta", index: 0, text: "Hel" },
+  } as const;
+  worker!.tell(chunk);
+  worker!.tell({ ...chunk, chunk: { ...chunk.chunk, text: "lo" } });
+  assertEquals(setup.store.state.live?.text, "Hello");
+  worker!.tell({ kind: "reset", id: ID, from: 10 });
+  assertEquals([setup.store.state.live, setup.store.log?.nextSeq], [null, 10]);
+  worker!.tell(chunk);
+  worker!.tell({ kind: "events", id: ID, events: SCENE.events.slice(5, 6), durableSeq: 9 });
+  assertEquals(setup.store.state.live, null);
+});
+
+Deno.test("PageStore keeps a model and its key only when asked to", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  const choice: ModelChoice = { kind: "openai", baseUrl: "https://api.example/v1", model: "m", apiKey: "secret" };
+  await setup.store.chooseModel(choice, false);
+  assertEquals([setup.kept, setup.store.state.model], [null, choice]);
+  // The key in memory outlives the worker, not the page.
+  await setup.store.crashNow();
+  assertEquals(setup.verbs("model"), [{ choice }, { choice }]);
+  await setup.store.chooseModel(choice, true);
+  assertEquals(setup.kept, choice);
+  await setup.store.chooseModel({ kind: "demo" }, false);
+  assertEquals(setup.kept, null);
+});
+
+Deno.test("PageStore asks the browser to keep the data once, after the first event is durable", async () => {
+  const setup = new Setup({ events: [], view: {} });
+  await setup.store.start();
+  await settled();
+  assertEquals([setup.store.state.view?.id, setup.verbs("persisted")], [ID, []]);
+  const view = setup.store.state.view as SessionView;
+  const durable = { ...view, durability: { ...view.durability, durableSeq: 0 } };
+  setup.workers[0]!.tell({ kind: "view", view: durable });
+  setup.workers[0]!.tell({ kind: "view", view: durable });
+  await settled();
+  assertEquals(setup.verbs("persisted"), [{ isPersisted: false }]);
+  assertEquals(setup.store.state.persistence, { answer: "best-effort", wasAsked: true });
+});
+
+Deno.test("PageStore keeps at most eight sessions attached, and lets the one go that was shown longest ago", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  const view = setup.store.state.view as SessionView;
+  for (let number = 1; number <= 8; number++) {
+    setup.overrides.attach = () => Promise.resolve({ ...view, id: `other${number}` });
+    await setup.store.open(`other${number}`);
+  }
+  assertEquals(setup.verbs("detach"), [{ id: ID }]);
+  await setup.store.delete("other3");
+  assertEquals(setup.verbs("detach"), [{ id: ID }, { id: "other3" }]);
+  assertEquals([setup.verbs("delete"), setup.store.state.view?.id], [[{ id: "other3" }], "other8"]);
+});
+
+Deno.test("PageStore says which sessions are gone while others are there, until somebody noted it", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  const error = { code: "STORAGE_LOST", message: "1 session is gone", sessionIds: ["gone1"] };
+  setup.workers[0]!.tell({ kind: "problem", id: null, error });
+  const [problem] = setup.store.state.problems;
+  assertEquals([problem?.sessionIds, setup.store.state.phase.kind], [["gone1"], "ready"]);
+  await setup.store.noteLoss(problem!.number);
+  assertEquals([setup.store.state.problems, setup.verbs("forgetLost").length], [[], 1]);
+});
+
+Deno.test("PageStore shows as durable what the worker says is durable, with or without new events", async () => {
+  const setup = new Setup({ events: SCENE.events, view: { durability: { durableSeq: 9 } as never } });
+  await setup.store.start();
+  assertEquals(setup.store.state.view?.durability.durableSeq, 9);
+  setup.workers[0]!.tell({ kind: "events", id: ID, events: [], durableSeq: 12 });
+  assertEquals(setup.store.state.view?.durability.durableSeq, 12);
+});
