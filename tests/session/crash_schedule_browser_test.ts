@@ -1,22 +1,11 @@
 import { assertEquals } from "@std/assert";
 import { chromium } from "playwright";
+import { findChromium } from "../support/browser/chromium.ts";
 import { bundleForNode } from "../support/node.ts";
 import { runSchedule } from "./crash_schedule.ts";
 
-const INSTALLED_PATHS = [Deno.env.get("CHROMIUM"), "/usr/bin/chromium", "/usr/bin/google-chrome"];
-const executablePath = INSTALLED_PATHS.find((path) => path !== undefined && isFile(path));
-
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
-}
-
 Deno.test({
   name: "exec/C24: the same crash schedule leaves the same logs in a worker of Chromium",
-  ignore: executablePath === undefined,
   // Playwright keeps timers of its own.
   sanitizeOps: false,
   sanitizeResources: false,
@@ -30,7 +19,8 @@ Deno.test({
       const headers = { "content-type": isScript ? "text/javascript" : "text/html" };
       return new Response(isScript ? script : page, { headers });
     });
-    const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+    const { executablePath, env } = await findChromium();
+    const browser = await chromium.launch({ executablePath, env: { ...Deno.env.toObject(), ...env } });
     try {
       const tab = await browser.newPage();
       await tab.goto(`http://127.0.0.1:${server.addr.port}/`);
