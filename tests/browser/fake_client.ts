@@ -212,6 +212,7 @@ export const UNKNOWN: SessionView["unknowns"][number] = {
   effectKey: KEY,
   argumentsText: '{"to":"alice","amount":"10"}',
   dispatchedSeq: 10,
+  isRetryAllowed: false,
 };
 
 export const BANK: readonly BankEntry[] = [{ effectKey: KEY, to: "alice", amount: "10", time: TIME }];

@@ -4,7 +4,9 @@
  * @module
  */
 import { get, update } from "idb-keyval";
+import type { Clock } from "../../mod.ts";
 import { systemRuntime } from "../../src/entry/memory.ts";
+import { pause } from "./pause.ts";
 import type { HeldTabLock, PagePort, Platform, TabChannel, TabLocks } from "./platform.ts";
 
 /** What is used of a dedicated worker's global scope. */
@@ -21,7 +23,7 @@ export interface WorkerScope {
 export function browserPlatform(scope: WorkerScope = globalThis as unknown as WorkerScope): Platform {
   return {
     runtime: systemRuntime,
-    locks: webLocks(navigator.locks),
+    locks: webLocks(navigator.locks, systemRuntime.clock),
     openChannel: broadcastChannel,
     values: { get: (key) => get(key), update: (key, change) => update(key, change) },
     page: pagePort(scope),
@@ -44,9 +46,17 @@ function broadcastChannel(name: string): TabChannel {
   };
 }
 
+/**
+ * How often a tab that waits for a lock looks whether it is free, in milliseconds.
+ *
+ * It does not queue for it: a queue gives the lock also to a tab that was frozen in it, and nobody could take it away. The timers
+ * of a frozen tab stand still, so one that looks by itself is passed over.
+ */
+export const LOCK_LOOK_MS = 100;
+
 /** A Web Lock is held for as long as the promise that its callback returns is pending. */
-function webLocks(locks: LockManager): TabLocks {
-  function request(name: string, options: LockOptions): Promise<HeldTabLock | null> {
+function webLocks(locks: LockManager, clock: Clock): TabLocks {
+  function tryTake(name: string): Promise<HeldTabLock | null> {
     const { promise, resolve, reject } = Promise.withResolvers<HeldTabLock | null>();
     const hold = (lock: Lock | null): Promise<void> | void => {
       if (lock === null) return resolve(null);
@@ -54,12 +64,19 @@ function webLocks(locks: LockManager): TabLocks {
       resolve({ release: held.resolve });
       return held.promise;
     };
-    locks.request(name, options, hold).catch(reject);
+    locks.request(name, { ifAvailable: true }, hold).catch(reject);
     return promise;
   }
-  return {
-    tryTake: (name) => request(name, { ifAvailable: true }),
-    // Without `ifAvailable` the callback always gets a lock.
-    take: async (name, signal) => (await request(name, { signal }))!,
-  };
+
+  async function take(name: string, signal: AbortSignal): Promise<HeldTabLock> {
+    for (;;) {
+      signal.throwIfAborted();
+      const lock = await tryTake(name);
+      if (lock !== null && !signal.aborted) return lock;
+      lock?.release();
+      await pause(clock, LOCK_LOOK_MS, signal);
+    }
+  }
+
+  return { tryTake, take };
 }

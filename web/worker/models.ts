@@ -5,6 +5,7 @@
  */
 import { type Clock, demo, type Model, openAiCompatible } from "../../mod.ts";
 import type { ModelChoice } from "../protocol.ts";
+import { pause } from "./pause.ts";
 
 /** The pause between two words of the demo model, in milliseconds: it is there to be watched. */
 export const DEMO_WORD_MS = 25;
@@ -64,16 +65,4 @@ export function paced(model: Model, clock: Clock, pauseMs: number): Model {
       }
     },
   };
-}
-
-function pause(clock: Clock, pauseMs: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cancel = clock.schedule(pauseMs, resolve);
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  return promise.finally(() => {
-    cancel();
-    signal.removeEventListener("abort", onAbort);
-  });
 }

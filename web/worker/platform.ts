@@ -17,7 +17,7 @@ export interface HeldTabLock {
 export interface TabLocks {
   /** The lock at once, or `null` when somebody holds it. */
   tryTake(name: string): Promise<HeldTabLock | null>;
-  /** Waits in line for the lock. Rejects with the signal's reason when that aborts first. */
+  /** Waits for the lock; a tab that is frozen while it waits does not get it. Rejects with the signal's reason when that aborts first. */
   take(name: string, signal: AbortSignal): Promise<HeldTabLock>;
 }
 
