@@ -22,7 +22,7 @@ import type {
 export interface WireError {
   readonly code: string;
   readonly message: string;
-  /** With `STORAGE_LOST`: the sessions that were known and are gone. */
+  /** With `STORAGE_LOST`: the sessions that were known and are gone. With `ALREADY_EXISTS` of an import: who has the id. */
   readonly sessionIds?: readonly string[];
 }
 
@@ -67,7 +67,7 @@ export interface PageCalls {
     readonly ask: { readonly id: string; readonly question: string; readonly decision: "allowed-once" | "rejected" };
     readonly answer: { readonly isFirst: boolean };
   };
-  /** Settles an unknown outcome by hand. */
+  /** Settles an unknown outcome by hand. The same verdict again is written once; another one after it is refused. */
   settle: {
     readonly ask: {
       readonly id: string;
@@ -150,6 +150,7 @@ export interface OpenQuestion {
   readonly callId: string | null;
   readonly callSeq: number | null;
   readonly toolName: string;
+  /** Never empty: a tool that gives no reason is asked about by its name and arguments. */
   readonly reason: string;
   /** The raw text of the arguments in the durable `tool/call`. */
   readonly argumentsText: string;
@@ -169,6 +170,8 @@ export interface OpenUnknown {
   readonly argumentsText: string;
   /** Seq of the marker: the evidence that it may have run. `null` when there is none. */
   readonly dispatchedSeq: number | null;
+  /** A person has allowed a retry, and the agent has not made it yet. */
+  readonly isRetryAllowed: boolean;
 }
 
 /** The durability line. */

@@ -48,7 +48,7 @@ export interface RawLogs {
    * Keeps a log under the id in its header, byte for byte. A log with a fault is kept too, and can be read up to it.
    *
    * @param name what the file was called
-   * @throws {AlreadyExistsError} when there is a session of this id; nothing was changed
+   * @throws {AlreadyExistsError} when there is a session of this id, which its `sessionId` says; nothing was changed
    * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read as version 3
    * @throws {TooLargeError} over RAW_LOG_BYTES_MAX
    */
@@ -101,7 +101,8 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
         try {
           const { places: [taken] } = await locate(storage, header.id);
           if (taken !== undefined) {
-            throw new AlreadyExistsError(`Cannot take in session "${header.id}": "${taken.log}" is there already`);
+            const message = `Cannot take in session "${header.id}": "${taken.log}" is there already`;
+            throw Object.assign(new AlreadyExistsError(message), { sessionId: header.id });
           }
           const source: LogSource = { name, sizeBytes: bytes.length, sha256: await sha256Hex(bytes) };
           // The note first: a log without it would pass for one that was always here.

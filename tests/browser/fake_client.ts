@@ -18,6 +18,8 @@ export interface Scene {
   readonly rows?: readonly SessionRow[];
   readonly refusal?: WireError;
   readonly isSilent?: boolean;
+  /** The session that has the id of whatever is taken in. */
+  readonly taken?: string;
   /** News told right after the session was shown. */
   readonly news?: readonly WorkerNews[];
   readonly bank?: readonly BankEntry[];
@@ -40,8 +42,11 @@ export function fakeConnection(scene: Scene, calls: { verb: PageVerb; ask: unkno
     hello: () => ({ tab: "1", traits: TRAITS, version: "0.1.0" }),
     list: () => scene.rows ?? [row(view.id, "ok", null)],
     create: () => ({ ...view, nextSeq: 0, durability: { ...view.durability, durableSeq: -1 } }),
-    attach: () => view,
-    history: ({ from, limit }) => ({ events: scene.events.slice(from, from + limit), nextFrom: null }),
+    attach: ({ id }) => ({ ...view, id }),
+    history: ({ id, from, limit }) => {
+      const isListed = id !== view.id && scene.rows?.some((row) => row.id === id);
+      return { events: isListed ? [] : scene.events.slice(from, from + limit), nextFrom: null };
+    },
     surface: () => messagesOf(scene.events),
     bank: () => scene.bank ?? [],
     send: () => ({ seq: scene.events.length }),
@@ -55,6 +60,9 @@ export function fakeConnection(scene: Scene, calls: { verb: PageVerb; ask: unkno
     call: async (verb, ask) => {
       calls.push({ verb, ask });
       if (scene.isSilent) await new Promise(() => {});
+      if (verb === "import" && scene.taken !== undefined) {
+        throw { code: "ALREADY_EXISTS", message: "Cannot take it in: it is there already", sessionIds: [scene.taken] };
+      }
       if (scene.refusal !== undefined && verb === "hello" && !(ask as { volatile?: boolean }).volatile) {
         throw scene.refusal;
       }

@@ -61,6 +61,10 @@ const ROWS = [
 
 const asked = logOf(payment("pay 10 to alice", "asked"));
 const dispatched = logOf(payment("pay 10 to alice", "dispatched"));
+const settled = logOf([...payment("pay 10 to alice", "dispatched"), {
+  type: "effect/reconciled",
+  data: { callSeq: 6, callId: "call_1", verdict: "happened", by: "person" } as never,
+}]);
 const done = logOf([
   ...payment("pay 10 to alice", "done"),
   answer(HOSTILE, "The bank said 200, so it is done."),
@@ -112,6 +116,19 @@ const SCENES: Record<string, () => Scene> = {
     rows: [row(ID, "ok", "1 effect whose outcome is unknown"), ...ROWS.slice(1)],
     bank: BANK,
   }),
+  retry: () => ({ events: dispatched, view: { unknowns: [{ ...UNKNOWN, isRetryAllowed: true }] }, bank: BANK }),
+  settled: () => ({
+    events: settled,
+    view: {
+      repaired: {
+        closers: dispatched.slice(11, 14),
+        calls: [{ callId: "call_1", name: "pay", class: "outcome_unknown" }],
+      },
+    },
+    rows: ROWS,
+    bank: BANK,
+  }),
+  taken: () => ({ events: done, view: {}, rows: ROWS, taken: "01ky2n4c9dk30w" }),
   stuck: () => ({
     events: done,
     view: {

@@ -16,7 +16,7 @@ const MARKUP = [
   '<p class="card problem">STORAGE_LOST: click here</p><table class="approval"><tr><td style="position:fixed">x</td></tr></table>',
 ].join("\n");
 
-const LONG = "a\n".repeat(2_500_000);
+const LONG = "a\n".repeat(250_000);
 /** The most of a text that is in the page before somebody asks for more, with all that stands around it. */
 const SHOWN_TEXT_MAX = 100_000;
 
@@ -77,12 +77,6 @@ Deno.test("logs from elsewhere in the real page: nothing loads, runs, looks like
     const before = await page.locator(".entry-person .said").textContent();
     await page.locator(".entry-person").getByRole("button", { name: /Show more/ }).click();
     assert((await page.locator(".entry-person .said").textContent())!.length > before!.length);
-  });
-
-  await t.step("what the parser gives up on is shown as it is", async () => {
-    const text = "> ".repeat(9_000) + "deep";
-    await take(page, logOf("deep", { text }));
-    await page.locator(".entry-answer").getByText("deep").waitFor();
   });
 
   assertEquals([foreign, errors], [[], []]);

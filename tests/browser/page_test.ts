@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import axe from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright";
@@ -9,7 +10,7 @@ import { repositoryDir } from "../support/paths.ts";
 
 /** Scenes whose screenshots are taken and that axe looks at. `fake_page.tsx` says what each one is. */
 const SCENES = [
-  ...["welcome", "done", "streaming", "question", "file", "unknown", "stuck", "damaged", "lost", "unusable"],
+  ...["welcome", "done", "streaming", "question", "file", "unknown", "settled", "stuck", "damaged", "lost", "unusable"],
 ];
 const ROWS_IN_DOM_MAX = 60;
 const JUMPS = 120;
@@ -229,6 +230,118 @@ Deno.test("the page over every kind of worker: looks, keys, hostile text, a long
     await page.context().close();
   });
 
+  await t.step(
+    "a verdict that the bank contradicts is warned about, and taken all the same when it is given twice",
+    async () => {
+      const { page } = await pages.scene("unknown");
+      const card = page.locator(".unknown");
+      await card.getByRole("button", { name: "It did not happen" }).click();
+      await card.getByRole("alert").waitFor();
+      assertMatch(await card.getByRole("alert").innerText(), /not what its book says: .*holds 10 to alice/);
+      assertEquals(await callsOf(page, "settle"), []);
+      await card.getByRole("button", { name: "It did not happen all the same" }).click();
+      await asked(page, "settle");
+      assertEquals((await callsOf(page, "settle") as { verdict: string }[]).map(({ verdict }) => verdict), ["absent"]);
+      await page.context().close();
+    },
+  );
+
+  await t.step("an allowed retry says what comes next, and is not offered again", async () => {
+    const { page } = await pages.scene("retry");
+    const card = page.locator(".unknown");
+    await card.getByText("Tell the agent to do it again").waitFor();
+    assertEquals(await card.locator(".choices button").allInnerTexts(), ["It happened", "It did not happen"]);
+    await page.context().close();
+  });
+
+  await t.step("what is settled is only a line of the notice, and the call says so", async () => {
+    const { page } = await pages.scene("settled");
+    await page.locator(".settled").waitFor();
+    assertMatch(await page.locator(".settled").innerText(), /pay settled: it happened/);
+    assertEquals(await page.getByText("somebody has to look").count(), 0);
+    assertMatch(await page.locator(".outcome").innerText(), /settled: it happened/);
+    await page.context().close();
+  });
+
+  await t.step("the list marks what waits for a person, and names sessions", async () => {
+    const { page } = await pages.scene("unknown");
+    const row = page.locator(".session.chosen");
+    await row.locator(".name").waitFor();
+    assertEquals([await row.locator(".state").innerText(), await row.locator(".name").innerText()], [
+      "!",
+      "pay 10 to alice",
+    ]);
+    assertEquals(await page.locator(".session").last().locator(".state").innerText(), "✕");
+    const question = (await pages.scene("question")).page;
+    await question.keyboard.press("Escape");
+    assertEquals(await question.locator(".session.chosen .state").innerText(), "?");
+    assertMatch(await question.locator(".session.chosen").innerText(), /asks you[^]*a question is open/);
+    await Promise.all([page.context().close(), question.context().close()]);
+  });
+
+  await t.step("the question itself offers the crashes of the story: approving and crashing is one press", async () => {
+    const { page } = await pages.scene("question");
+    await page.getByRole("dialog").waitFor();
+    await page.locator(".approve[aria-disabled=false]").waitFor();
+    await page.getByRole("button", { name: "Approve, and crash before it runs" }).click();
+    await asked(page, "answer");
+    assertEquals((await callsOf(page, "crash") as { at: string }[]).map(({ at }) => at), ["before-effect"]);
+    assertEquals((await callsOf(page, "answer") as { decision: string }[])[0]?.decision, "allowed-once");
+    await page.getByRole("button", { name: "Crash now, unanswered" }).click();
+    await page.waitForFunction(() =>
+      (globalThis as unknown as { calls: { verb: string }[] }).calls.filter(({ verb }) => verb === "hello").length === 2
+    );
+    assertEquals((await callsOf(page, "answer")).length, 1);
+    await page.context().close();
+  });
+
+  await t.step(
+    "a problem is seen in every pane of a phone, with its words, and an id that is taken can be opened",
+    async () => {
+      const { page } = await pages.scene("taken", { viewport: { width: 390, height: 800 } });
+      await page.locator(".entry").first().waitFor();
+      for (const pane of await panes(page)) {
+        await page.getByRole("button", { name: pane!, exact: true }).click();
+        if (await page.locator(".problem").count() === 0) {
+          await page.getByLabel("Import a log").setInputFiles({
+            name: "a.zstd",
+            mimeType: "",
+            buffer: Buffer.from([1]),
+          });
+        }
+        await page.locator(".problem").waitFor();
+        assertMatch(await page.locator(".problem").innerText(), /ALREADY_EXISTS.*01ky2n4c9dk30w.*here already/s);
+      }
+      assertEquals(await violations(page), []);
+      await page.getByRole("button", { name: "Open it" }).click();
+      await page.locator(".problem").waitFor({ state: "detached" });
+      assertEquals((await callsOf(page, "attach") as { id: string }[]).at(-1)?.id, "01ky2n4c9dk30w");
+      await page.getByRole("button", { name: "Keys" }).click();
+      await page.getByRole("dialog").getByText("the outcome that is unknown").waitFor();
+      await page.context().close();
+    },
+  );
+
+  await t.step(
+    "the focus is never lost: q finds what is unknown, and after a crash it is there by itself",
+    async () => {
+      const { page } = await pages.scene("unknown");
+      await page.locator(".unknown").waitFor();
+      await page.keyboard.press("q");
+      await page.locator(".unknown:focus").waitFor();
+      await page.keyboard.press("x");
+      await page.keyboard.press("Enter");
+      await page.waitForFunction(() => document.activeElement !== document.body);
+      await page.locator("#message").focus();
+      await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+      await page.keyboard.press("x");
+      await page.locator(".menu button").first().evaluate((button: HTMLElement) => button.blur());
+      await page.locator(".menu button").first().evaluate((button: HTMLElement) => button.click());
+      await page.waitForFunction(() => document.activeElement !== document.body);
+      await page.context().close();
+    },
+  );
+
   await t.step("a log goes out with one click, and comes in by a drop", async () => {
     const { page } = await pages.scene("done");
     const [download] = await Promise.all([
@@ -359,6 +472,7 @@ async function drawn(page: Page, scene: string): Promise<void> {
     question: "dialog[open]",
     file: ".diff-line",
     unknown: ".unknown",
+    settled: ".settled",
     lost: ".lost",
     unusable: "#unusable-title",
   };

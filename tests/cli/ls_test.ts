@@ -135,7 +135,7 @@ Deno.test("ls of a root that is not there says so and makes nothing", async () =
   await using folder = new TempFolder();
   const { code, stdout, stderr } = await holdfast(["ls"], { cwd: folder.path });
   assertEquals([code, stdout], [0, ""]);
-  assertStringIncludes(stderr, folder.root);
+  assertStringIncludes(stderr, `there is no folder ${folder.root}`);
   assertEquals((await document(["ls"], { cwd: folder.path })).json, []);
   assertEquals(folder.snapshot(), {});
 });

@@ -75,3 +75,11 @@ Deno.test("field/D08: repair of a session that a writer holds is refused at once
     assertEquals([code, json.error.code], [1, "LOCK_HELD"]);
   }
 });
+
+Deno.test("repair of a file says what can be done with a file", async () => {
+  await using folder = new TempFolder();
+  Deno.writeTextFileSync(`${folder.path}/a.jsonl`, "{}");
+  const { code, stderr } = await holdfast(["repair", "a.jsonl"], { cwd: folder.path });
+  assertEquals(code, 2);
+  assertStringIncludes(stderr, 'holdfast verify "a.jsonl"');
+});

@@ -222,6 +222,9 @@ Deno.test("verify gives rows to an empty file, to garbage, and to what is not th
   assertEquals(json.map((row: object) => Object.keys(row)), args.slice(1).map(() => KEYS));
   assertEquals(json.slice(0, 2).map((row: { encoding: unknown }) => row.encoding), [null, null]);
   assertStringIncludes(stderr, 'NOT_FOUND: Cannot find session "nosuch"');
+  const text = await holdfast(["verify", "nosuch"], { cwd: folder.path });
+  assertEquals([text.code, text.stderr], [1, ""]);
+  assertStringIncludes(text.stdout, "NOT_FOUND");
 });
 
 Deno.test("a file that is no log at all is called that, and one that may be a torn log is not", async () => {

@@ -17,7 +17,7 @@ Deno.test(`the embedding example has at most ${LINES_MAX} lines`, async () => {
   assert(lines <= LINES_MAX, `${lines} lines`);
 });
 
-Deno.test("the embedding example pays after the person agreed, in Chromium", async () => {
+Deno.test("the embedding example asks with payee and amount, pays once, and a reload repeats nothing, in Chromium", async () => {
   const folder = await Deno.makeTempDir();
   const profileDir = await Deno.makeTempDir();
   await bundle(
@@ -26,7 +26,7 @@ Deno.test("the embedding example pays after the person agreed, in Chromium", asy
   );
   await Deno.writeTextFile(
     `${folder}/index.html`,
-    '<!doctype html><title>Shop</title><body><script type="module" src="page.js"></script>',
+    '<!doctype html><title>Shop</title>\n<script type="module" src="page.js"></script>\n',
   );
   const site = serveSite({ folder });
   const { executablePath, env } = await findChromium();
@@ -42,7 +42,12 @@ Deno.test("the embedding example pays after the person agreed, in Chromium", asy
     await page.goto(site.origin);
     await page.waitForFunction(() => document.body.textContent?.includes("Done: paid") === true);
     assertStringIncludes(await page.textContent("body") ?? "", "alice");
-    assertEquals(asked.length, 1);
+    assertEquals(asked, ['pay {"to":"alice","amount":"10"}?']);
+    const said = await page.textContent("body");
+    await page.reload();
+    await page.waitForFunction((said) => document.body.textContent === said, said);
+    await page.waitForFunction(() => document.body.textContent?.includes("Done: paid") === true);
+    assertEquals([asked.length, said!.match(/paid /g)?.length], [1, 2]);
   } finally {
     await context.close();
     await site.close();

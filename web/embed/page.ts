@@ -1,15 +1,15 @@
 import { connectWorker, followPageState, pageState } from "@holdfast/holdfast/client";
 
-const client = connectWorker(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }));
-followPageState(client);
-await client.call("hello", { tabLabel: document.title, state: pageState(document) });
-const { id } = await client.call("create", {});
+const agent = connectWorker(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }));
+await agent.call("hello", { tabLabel: "Shop", state: pageState(document) }).then(() => followPageState(agent));
+const { id } = await agent.call("list", {}).then(([old]) => old ? agent.call("attach", old) : agent.call("create", {}));
 let asked = "";
-client.subscribe((news) => {
-  if (news.kind === "chunk" && news.chunk.type === "text-delta") document.body.append(news.chunk.text);
-  const [open] = news.kind === "view" ? news.view.questions : [];
-  if (open === undefined || open.question === asked) return;
-  asked = open.question;
-  void client.call("answer", { id, question: asked, decision: confirm(open.reason) ? "allowed-once" : "rejected" });
+agent.subscribe(async (news) => {
+  if (news.kind !== "view") return;
+  const { questions: [open], unknowns } = news.view;
+  document.body.innerText = JSON.stringify({ unknowns, said: await agent.call("surface", { id }) }, null, 2);
+  if (open === undefined || asked === (asked = open.question)) return;
+  const decision = confirm(`${open.toolName} ${open.argumentsText}?`) ? "allowed-once" : "rejected";
+  await agent.call("answer", { id, question: open.question, decision });
 });
-await client.call("send", { id, inputId: crypto.randomUUID(), text: "pay 10 to alice" });
+await agent.call("send", { id, inputId: "order 1", text: "pay 10 to alice" }); // the same id is the same input: once

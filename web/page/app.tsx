@@ -7,10 +7,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApprovalDialog } from "./approval_dialog.tsx";
 import { Composer } from "./composer.tsx";
 import { Conversation } from "./conversation.tsx";
+import { Fenced } from "./fenced.tsx";
+import { ToolName } from "./long_text.tsx";
 import { ModelChooser } from "./model_chooser.tsx";
+import { focusFirst, useKeptFocus } from "./kept_focus.ts";
+import { verdictsIn } from "./outcome_words.ts";
 import type { PageState } from "./page_state.ts";
 import type { PageStore } from "./page_store.ts";
 import { ProblemCard } from "./problem_card.tsx";
+import { problemsOf } from "./problems.ts";
 import { RepairNotice } from "./repair_notice.tsx";
 import { LostScreen, StartingScreen, UnusableScreen } from "./screens.tsx";
 import { SessionList } from "./session_list.tsx";
@@ -26,7 +31,7 @@ import { Welcome } from "./welcome.tsx";
 /** What a phone shows, one at a time. */
 type Pane = "sessions" | "talk" | "side";
 
-const PANE_NAMES: Readonly<Record<Pane, string>> = { sessions: "Sessions", talk: "Conversation", side: "Log" };
+const PANE_NAMES: Readonly<Record<Pane, string>> = { sessions: "Sessions", talk: "Conversation", side: "Log, bank" };
 
 /** Sentences that the demo model understands. */
 export const SUGGESTIONS: readonly string[] = ["pay 10 to alice", "write hello to notes.txt", "list the files"];
@@ -71,7 +76,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
 
   const wantsBank = tab === "bank" || (view?.unknowns.length ?? 0) > 0 || view?.repaired != null;
   const bankCause = wantsBank ? `${view?.id} ${view?.nextSeq} ${state.crashes}` : "";
-  const bank = useAnswer(() => wantsBank ? store.bank() : Promise.resolve([]), [store, bankCause], []);
+  const bank = useAnswer(() => wantsBank ? store.bank() : Promise.resolve(null), [store, bankCause], null);
 
   const showSeq = (seq: number) => {
     setTab("log");
@@ -114,7 +119,15 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
     { key: "l", words: "log", run: () => view !== null && showTab("log") },
     { key: "v", words: "what the model sees", run: () => view !== null && showTab("surface") },
     { key: "b", words: "the bank’s book", run: () => view !== null && showTab("bank") },
-    { key: "q", words: "the open question", run: () => setLater(null) },
+    {
+      key: "q",
+      words: "the open question, else the outcome that is unknown",
+      run: () => {
+        setLater(null);
+        setPane("talk");
+        requestAnimationFrame(() => document.querySelector("dialog[open]") === null && focusFirst(".unknown"));
+      },
+    },
     { key: "e", words: "export the log", run: () => view !== null && exportLog() },
     { key: "i", words: "import a log", run: () => file.current!.click() },
     {
@@ -132,9 +145,14 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
   ];
   useShortcuts(shortcuts, areKeysOn && open === null);
 
+  const problems = problemsOf(state.problems, view?.id ?? null);
   const repairKey = view?.repaired == null ? "" : `${view.id} ${view.repaired.closers[0]?.seq} ${state.crashes}`;
   const canDecide = view !== null && view.role.kind !== "stuck" && view.role.kind !== "read-only";
   const question = canDecide ? view.questions[0] : undefined;
+  // Crashes are for showing: a real model's question stands alone, and only the tab that writes runs the effect.
+  const offersCrash = state.model.kind === "demo" && view?.role.kind === "owner";
+  const decisions = `${state.crashes} ${question?.question} ${view?.unknowns.length} ${view?.repaired == null}`;
+  useKeptFocus(phase.kind === "ready", view?.id ?? null, decisions);
   const refusal = phase.kind !== "ready"
     ? "The worker is starting again"
     : view?.role.kind === "stuck" || view?.role.kind === "read-only"
@@ -177,6 +195,19 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
         ))}
       </nav>
 
+      {problems.length > 0 && (
+        <div class="problems">
+          {problems.map((problem) => (
+            <ProblemCard
+              key={problem.number}
+              store={store}
+              problem={problem}
+              name={problem.inTheWay === undefined ? null : state.names.get(problem.inTheWay) ?? null}
+              onOpened={() => setPane("talk")}
+            />
+          ))}
+        </div>
+      )}
       <main class="whole">
         <section class="sidebar" aria-label="Sessions">
           <div class="bar">
@@ -186,6 +217,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
           </div>
           <SessionList
             asking={state.asking}
+            names={state.names}
             rows={rows}
             openId={view?.id ?? null}
             store={store}
@@ -215,11 +247,10 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
           )}
           <div class="notices">
             {phase.kind !== "ready" && <p class="card crash-note">The worker died. A new one opens the log…</p>}
-            {state.problems.map((problem) => <ProblemCard key={problem.number} store={store} problem={problem} />)}
             {question !== undefined && later === question.question && (
               <div class="card waiting">
                 <p>
-                  <span class="tool">{question.toolName}</span> waits for your answer. Nothing has run.
+                  <ToolName name={question.toolName} /> waits for your answer. Nothing has run.
                 </p>
                 <button type="button" onClick={() => setLater(null)}>Review</button>
               </div>
@@ -227,30 +258,33 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
           </div>
           {view !== null && log !== null
             ? (
-              <Conversation
-                key={view.id}
-                log={log}
-                live={state.live}
-                durableSeq={view.durability.durableSeq}
-                isRunning={view.status === "running" && view.questions.length === 0}
-                onSeq={showSeq}
-              >
-                {view.repaired !== null && seenRepair !== repairKey && (
-                  <RepairNotice
-                    notice={view.repaired}
-                    bank={bank}
-                    onSeq={showSeq}
-                    onClose={() => setSeenRepair(repairKey)}
-                  />
-                )}
-                <Unknowns
-                  unknowns={view.unknowns}
-                  bank={bank}
-                  isReadOnly={!canDecide}
-                  onSettle={(callSeq, verdict, note) => store.settle(callSeq, verdict, note)}
+              <Fenced key={view.id} name="this conversation">
+                <Conversation
+                  log={log}
+                  live={state.live}
+                  durableSeq={view.durability.durableSeq}
+                  isRunning={view.status === "running" && view.questions.length === 0}
                   onSeq={showSeq}
-                />
-              </Conversation>
+                >
+                  {view.repaired !== null && seenRepair !== repairKey && (
+                    <RepairNotice
+                      notice={view.repaired}
+                      verdicts={verdictsIn(log.tail(view.repaired.closers[0]?.seq ?? log.nextSeq))}
+                      bank={bank}
+                      onSeq={showSeq}
+                      onClose={() => setSeenRepair(repairKey)}
+                    />
+                  )}
+                  <Unknowns
+                    unknowns={view.unknowns}
+                    bank={bank}
+                    askBank={() => store.bank()}
+                    isReadOnly={!canDecide}
+                    onSettle={(callSeq, verdict, note) => store.settle(callSeq, verdict, note)}
+                    onSeq={showSeq}
+                  />
+                </Conversation>
+              </Fenced>
             )
             : <Welcome />}
           <Composer
@@ -264,17 +298,18 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
         </section>
 
         {view !== null && log !== null && (
-          <SidePanel
-            key={view.id}
-            store={store}
-            log={log}
-            view={view}
-            bank={bank}
-            tab={tab}
-            onTab={setTab}
-            chosen={chosen}
-            onChoose={setChosen}
-          />
+          <Fenced key={view.id} name="the log">
+            <SidePanel
+              store={store}
+              log={log}
+              view={view}
+              bank={bank}
+              tab={tab}
+              onTab={setTab}
+              chosen={chosen}
+              onChoose={setChosen}
+            />
+          </Fenced>
         )}
       </main>
       <footer class="bottom">
@@ -291,6 +326,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
           waiting={view!.questions.length - 1}
           onAnswer={(decision) => store.answer(question.question, decision)}
           onLater={() => setLater(question.question)}
+          {...(offersCrash ? { onCrash: (at) => store.crashAt(at) } : {})}
         />
       )}
       {open === "model" && (

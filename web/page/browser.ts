@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { clockTime } from "./marks.tsx";
 import type { Surroundings } from "./page_store.ts";
 
 /** The surroundings of a real page. */
@@ -16,6 +17,6 @@ export function browserSurroundings(): Surroundings {
       return () => clearTimeout(timer);
     },
     newId: () => crypto.randomUUID(),
-    tabLabel: `the tab opened at ${new Date().toLocaleTimeString()}`,
+    tabLabel: `the tab opened at ${clockTime(Date.now())}`,
   };
 }

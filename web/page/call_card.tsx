@@ -4,7 +4,10 @@
  * @module
  */
 import type { CallItem } from "./conversation_items.ts";
-import { JsonText, prettyJson } from "./json_text.tsx";
+import { LongText, shortName, ToolName } from "./long_text.tsx";
+import { JsonText } from "./json_text.tsx";
+import { prettyJson } from "./pretty_json.ts";
+import { outcomeOf, resultWords, STEP_NAMES, verdictWords } from "./outcome_words.ts";
 
 /** How much of a result is drawn before it is unfolded, in UTF-16 units. */
 const RESULT_LENGTH_MAX = 600;
@@ -25,9 +28,9 @@ export function CallCard({ call, durableSeq, onSeq }: {
 }) {
   const { result } = call;
   return (
-    <article class="call" aria-label={`Call of ${call.name}`}>
+    <article class="call" aria-label={`Call of ${shortName(call.name)}`}>
       <header>
-        <span class="tool">{call.name}</span>
+        <ToolName name={call.name} />
         <span class="outcome">{outcomeOf(call)}</span>
       </header>
       <ol class="trail" aria-label="Evidence in the log">
@@ -46,7 +49,7 @@ export function CallCard({ call, durableSeq, onSeq }: {
       </ol>
       <details>
         <summary>Arguments</summary>
-        <JsonText text={prettyJson(call.argumentsText)} label={`Arguments of ${call.name}`} />
+        <JsonText text={prettyJson(call.argumentsText)} label={`Arguments of ${shortName(call.name)}`} />
         {call.dispatched !== null && (
           <p class="key">
             effect {call.dispatched.effect}, key <code>{call.dispatched.effectKey}</code>
@@ -54,7 +57,9 @@ export function CallCard({ call, durableSeq, onSeq }: {
           </p>
         )}
       </details>
-      {result !== null && <Result text={result.text} isError={result.isError} />}
+      {result !== null && resultWords(call) === null && <Result text={result.text} isError={result.isError} />}
+      {resultWords(call) !== null && <p class="result">{resultWords(call)}</p>}
+      {call.verdict !== null && call.retriedSeq === null && <p class="result">{verdictWords(call.verdict)}</p>}
     </article>
   );
 }
@@ -66,7 +71,7 @@ function Result({ text, isError }: { readonly text: string; readonly isError: bo
       <summary>
         <span class="when-closed">Result, {text.length.toLocaleString()} characters</span>
       </summary>
-      <pre class={isError ? "result error" : "result"} tabIndex={0}>{text}</pre>
+      <LongText class={isError ? "result error" : "result"} text={text} />
     </details>
   );
 }
@@ -79,7 +84,14 @@ function stepsOf(call: CallItem): Step[] {
     { name: "recorded", seq: call.callSeq, title: "Taken up, before any question. Nothing ran." },
   ];
   if (asked !== null) steps.push({ name: "asked", seq: asked.seq, title: "A person is asked. Nothing ran." });
-  if (decided !== null) steps.push({ name: decided.outcome, seq: decided.seq, title: "The answer, before it counts" });
+  if (decided !== null) {
+    const name = STEP_NAMES[decided.outcome] ?? decided.outcome;
+    steps.push({
+      name,
+      seq: decided.seq,
+      title: "The answer, written down before it counts. It holds for this call alone.",
+    });
+  }
   const isRefused = decided !== null && decided.outcome !== "allowed-once";
   if (dispatched !== null || (result === null && !isRefused)) {
     steps.push({
@@ -93,19 +105,4 @@ function stepsOf(call: CallItem): Step[] {
     steps.push({ name: `settled: ${verdict.verdict}`, seq: verdict.seq, title: `by ${verdict.by}` });
   }
   return steps;
-}
-
-function outcomeOf({ asked, decided, dispatched, result, verdict, callSeq }: CallItem): string {
-  if (result !== null) {
-    if (result.code === "TOOL_OUTCOME_UNKNOWN") {
-      return verdict === null ? "outcome unknown" : `settled: ${verdict.verdict}`;
-    }
-    if (result.code === "TOOL_NOT_STARTED") return verdict?.verdict === "absent" ? "settled: absent" : "did not run";
-    if (result.code !== null) return result.code;
-    return result.isError ? "failed" : "done";
-  }
-  if (dispatched !== null) return "running";
-  if (asked !== null && decided === null) return "waits for you";
-  if (decided !== null) return decided.outcome;
-  return callSeq === null ? "proposed" : "recorded";
 }

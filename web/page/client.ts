@@ -25,14 +25,18 @@ export interface Connection {
 /** Starts a worker. */
 export type Connect = () => Connection;
 
+/** Stands where whoever refused gave no words. */
+const NOTHING_SAID = "it was refused, and nothing was said about why";
+
 /** Any error, as one that crosses. */
 export function wireError(error: unknown): WireError {
   if (typeof error === "object" && error !== null && "code" in error && "message" in error) {
-    const { code, message } = error as WireError;
-    if (typeof code === "string") return error as WireError;
-    return { code: "Error", message: String(message) };
+    const { code, message, sessionIds } = error as WireError;
+    // Taken out one by one: the message of an Error is not among what a spread copies.
+    const said = String(message) || NOTHING_SAID;
+    if (typeof code === "string") return { code, message: said, ...(sessionIds && { sessionIds }) };
   }
   return error instanceof Error
-    ? { code: error.name, message: error.message }
-    : { code: "Error", message: String(error) };
+    ? { code: error.name, message: error.message || NOTHING_SAID }
+    : { code: "Error", message: String(error) || NOTHING_SAID };
 }

@@ -9,6 +9,7 @@ import { CallCard } from "./call_card.tsx";
 import { type Item, itemsOf } from "./conversation_items.ts";
 import type { EventLog } from "./event_log.ts";
 import type { LiveAnswer } from "./live_answer.ts";
+import { LongText } from "./long_text.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Seq } from "./marks.tsx";
 import { useTail } from "./use_store.ts";
@@ -19,6 +20,8 @@ const REACH_EVENTS = 400;
 const REACH_EVENTS_MAX = 4000;
 /** Above this length, in UTF-16 units, an answer that is still coming is shown plainly: it is drawn anew with every piece. */
 const LIVE_MARKDOWN_LENGTH_MAX = 20_000;
+/** How much of a piece that is still coming is drawn, in UTF-16 units: its end. */
+const LIVE_LENGTH_MAX = 20_000;
 /** How close to its end, in pixels, the conversation must be to follow what is new. */
 const FOLLOW_PX = 60;
 
@@ -112,7 +115,7 @@ function bodyOf(item: Item, durableSeq: number, onSeq: (seq: number) => void) {
       return (
         <>
           <h3>{item.from}{item.kind in ASIDES && <span class="aside">{ASIDES[item.kind]}</span>}</h3>
-          <p class="said">{item.text}</p>
+          <LongText class="said" text={item.text} />
         </>
       );
     case "answer":
@@ -131,9 +134,13 @@ function bodyOf(item: Item, durableSeq: number, onSeq: (seq: number) => void) {
     case "call":
       return <CallCard call={item} durableSeq={durableSeq} onSeq={onSeq} />;
     case "ended":
-      return <p class="ended">{item.text}</p>;
+      return <LongText class="ended" text={item.text} />;
     case "opened":
-      return <p class="opened">opened again here</p>;
+      return (
+        <p class="opened" title="What stands above was in the log when this session was opened for writing once more">
+          the session was opened again
+        </p>
+      );
   }
 }
 
@@ -153,16 +160,22 @@ function Live({ live }: { readonly live: LiveAnswer }) {
         {live.reasoning !== "" && (
           <details class="reasoning" open={live.text === ""}>
             <summary>Reasoning</summary>
-            <p class="said">{live.reasoning}</p>
+            <p class="said">{endOf(live.reasoning)}</p>
           </details>
         )}
-        {live.text.length > LIVE_MARKDOWN_LENGTH_MAX ? <p class="said">{live.text}</p> : <Markdown text={live.text} />}
+        {live.text.length > LIVE_MARKDOWN_LENGTH_MAX
+          ? <p class="said">{endOf(live.text)}</p>
+          : <Markdown text={live.text} />}
         {live.calls.map(({ index, name, argumentsText }) => (
-          <p key={index} class="said coming">→ {name} {argumentsText}</p>
+          <p key={index} class="said coming">→ {endOf(name)} {endOf(argumentsText)}</p>
         ))}
       </div>
     </div>
   );
+}
+
+function endOf(text: string): string {
+  return text.length > LIVE_LENGTH_MAX ? `…${text.slice(-LIVE_LENGTH_MAX)}` : text;
 }
 
 function keyOf(item: Item): string {

@@ -30,6 +30,10 @@ export interface CallItem {
   result:
     | { readonly seq: number; readonly text: string; readonly isError: boolean; readonly code: string | null }
     | null;
+  /** Why its turn ended before it ran: the page that held the question went, or somebody stopped the turn. */
+  withdrawn: "gone" | "stopped" | null;
+  /** seq of the marker of a retry, under the same key, of this call. */
+  retriedSeq: number | null;
   /** The newest verdict. */
   verdict: { readonly seq: number; readonly verdict: string; readonly by: string } | null;
 }
@@ -108,6 +112,8 @@ export function itemsOf(events: readonly SessionEvent[]): Item[] {
       const { callSeq, effect, effectKey, retryOf } = event.data;
       const call = find((call) => call.callSeq === callSeq);
       if (call !== undefined) call.dispatched = { seq, effect, effectKey, isRetry: retryOf !== undefined };
+      const first = retryOf === undefined ? undefined : find((call) => call.callSeq === retryOf);
+      if (first !== undefined) first.retriedSeq = seq;
     } else if (isEvent(event, "effect/reconciled")) {
       const { callSeq, verdict, by } = event.data;
       const call = find((call) => call.callSeq === callSeq);
@@ -116,6 +122,7 @@ export function itemsOf(events: readonly SessionEvent[]): Item[] {
       addResult(event.seq, event.data, find);
     } else if (isEvent(event, "turn/end")) {
       items.push(...waiting.turnEnded());
+      withdraw(calls, event.data.reason);
       const text = endText(event.data.reason);
       if (text !== null) items.push({ kind: "ended", seq, text });
     } else if (isEvent(event, "session/end-seed")) {
@@ -126,7 +133,16 @@ export function itemsOf(events: readonly SessionEvent[]): Item[] {
 }
 
 function newCall(seq: number, callId: string, name: string, argumentsText: string): CallItem {
-  const nothing = { callSeq: null, asked: null, decided: null, dispatched: null, result: null, verdict: null };
+  const nothing = {
+    callSeq: null,
+    asked: null,
+    decided: null,
+    dispatched: null,
+    result: null,
+    withdrawn: null,
+    retriedSeq: null,
+    verdict: null,
+  };
   return { kind: "call", seq, callId, name, argumentsText, ...nothing };
 }
 
@@ -143,6 +159,16 @@ function addResult(
   }
 }
 
+/** A call that never ran says why: its turn was over. */
+function withdraw(calls: readonly CallItem[], reason: TurnEndReason): void {
+  if (reason.kind !== "aborted" && reason.kind !== "interrupted") return;
+  const isStopped = reason.kind === "aborted" && reason.reason.kind === "user";
+  // What is settled further up belongs to turns that ended before.
+  for (const call of calls) {
+    if (call.result !== null && call.dispatched === null) call.withdrawn ??= isStopped ? "stopped" : "gone";
+  }
+}
+
 function noticeFrom(message: EventData["user/message"]): string {
   const { plugin, kind } = message.source;
   return typeof plugin === "string" ? plugin : kind;
@@ -154,9 +180,13 @@ function endText(reason: TurnEndReason): string | null {
     case "completed":
       return null;
     case "interrupted":
-      return "The turn was interrupted: whoever wrote it is gone.";
+      return "The turn ended in the middle: the page or the worker that wrote it was gone.";
     case "aborted":
-      return reason.reason.kind === "user" ? "You stopped the turn." : "The turn was stopped.";
+      return reason.reason.kind === "user"
+        ? "You stopped the turn."
+        : reason.reason.kind === "disposed"
+        ? "The turn ended here: the page that wrote it was closed or reloaded."
+        : "The turn was stopped.";
     case "max-tokens":
       return "The answer was cut: the model reached its limit.";
     case "error":

@@ -27,14 +27,18 @@ export class EventLog {
   readonly #gapped = new Set<number>();
   readonly #listeners = new Set<() => void>();
   readonly #fetch: FetchPage;
+  readonly #onRefused: (error: unknown) => void;
+  #wasRefused = false;
   /** Pages that were wanted while too many fetches ran; the newest wish is last. */
   #wanted: number[] = [];
   #isClosed = false;
   /** One more than the newest event that is known to be there. */
   nextSeq = 0;
 
-  constructor(fetch: FetchPage) {
+  /** @param onRefused told once when events cannot be had */
+  constructor(fetch: FetchPage, onRefused: (error: unknown) => void = () => {}) {
     this.#fetch = fetch;
+    this.#onRefused = onRefused;
   }
 
   /** The event, or `null` while it is not here; it is then fetched. */
@@ -135,14 +139,20 @@ export class EventLog {
   async #load(page: number): Promise<void> {
     this.#fetching.add(page);
     try {
-      const { events } = await this.#fetch(page * PAGE_EVENTS, PAGE_EVENTS);
-      if (this.#isClosed) return;
-      // What was reset while the answer was on its way is not brought back.
-      for (const event of events) if (event.seq < this.nextSeq) this.#keep(event);
+      // Large events make an answer shorter than what was asked for: it says where the rest begins.
+      for (let from: number | null = page * PAGE_EVENTS; from !== null && from < (page + 1) * PAGE_EVENTS;) {
+        const { events, nextFrom }: EventPage = await this.#fetch(from, (page + 1) * PAGE_EVENTS - from);
+        if (this.#isClosed) return;
+        // What was reset while the answer was on its way is not brought back.
+        for (const event of events) if (event.seq < this.nextSeq) this.#keep(event);
+        if (events.length > 0) this.#changed();
+        from = nextFrom !== null && nextFrom > from && nextFrom < this.nextSeq ? nextFrom : null;
+      }
       const end = Math.min(this.nextSeq, (page + 1) * PAGE_EVENTS);
       if ((this.#pages.get(page)?.size ?? 0) < end - page * PAGE_EVENTS) this.#gapped.add(page);
-      if (events.length > 0) this.#changed();
-    } catch {
+    } catch (error) {
+      if (!this.#wasRefused && !this.#isClosed) this.#onRefused(error);
+      this.#wasRefused = true;
       // The worker is gone or the log cannot be read further: whoever still wants the page asks again at the next change.
     } finally {
       this.#fetching.delete(page);

@@ -16,9 +16,29 @@ export function Seq({ seq, durableSeq }: { readonly seq: number; readonly durabl
   );
 }
 
-/** Time of day; the date is in the details. */
+/** The moment in full; a log from elsewhere may name one that no calendar has. */
+export function isoTime(time: number): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? `${time} ms` : date.toISOString();
+}
+
+/** The moment as the clock here shows it: `2026-05-04 09:30:00`. */
+export function dateTime(time: number): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return isoTime(time);
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits).join("-");
+  return `${day} ${clockTime(time)}`;
+}
+
+function twoDigits(number: number): string {
+  return String(number).padStart(2, "0");
+}
+
+/** Time of day, `09:30:00`; the date is in the details. */
 export function clockTime(time: number): string {
-  return new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  if (Number.isNaN(new Date(time).getTime())) return isoTime(time);
+  const date = new Date(time);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(":");
 }
 
 /** A size for people. */

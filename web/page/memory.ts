@@ -51,7 +51,8 @@ export function tabMemory(): Memory {
       history.replaceState(
         null,
         "",
-        id === null ? location.pathname + location.search : `#session=${encodeURIComponent(id)}`,
+        // An id that came from elsewhere may hold half a surrogate pair, which no address can; it is then not found again.
+        id === null ? location.pathname + location.search : `#session=${encodeURIComponent(id.toWellFormed())}`,
       ),
     unsent: (id) => all().filter((input) => input.id === id),
     keepUnsent: (input) => keep([...all(), input]),

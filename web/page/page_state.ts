@@ -18,6 +18,14 @@ export type Phase =
   /** The worker is dead and a new one is on its way. */
   | { readonly kind: "crashed" };
 
+/** Something that did not work. `id`: the session it belongs to; `null` when it concerns them all. */
+export interface Problem extends WireError {
+  readonly number: number;
+  readonly id: string | null;
+  /** What a person may do about it, beside reading it: open or delete the session that has the id. */
+  readonly inTheWay?: string;
+}
+
 /** Everything that is drawn, apart from the events. */
 export interface PageState {
   readonly phase: Phase;
@@ -26,7 +34,9 @@ export interface PageState {
   readonly live: LiveAnswer | null;
   readonly isVolatile: boolean;
   readonly persistence: { readonly answer: StorageTraits["persistence"]; readonly wasAsked: boolean } | null;
-  readonly problems: readonly (WireError & { readonly number: number })[];
+  readonly problems: readonly Problem[];
+  /** What the sessions are called, by id, as far as it was read. */
+  readonly names: ReadonlyMap<string, string>;
   /** Said to screen readers, politely. */
   readonly announcement: string;
   /** A crash is armed: the next effect dies there. */
@@ -49,6 +59,7 @@ export const START: PageState = {
   isVolatile: false,
   persistence: null,
   problems: [],
+  names: new Map(),
   announcement: "",
   armed: null,
   crashes: 0,

@@ -22,6 +22,8 @@ import { isEvent } from "./is_event.ts";
 import { withChunk } from "./live_answer.ts";
 import type { Memory, UnsentInput } from "./memory.ts";
 import { announcementOf, isSettled, type PageState, START } from "./page_state.ts";
+import { isToldElsewhere } from "./problems.ts";
+import { nameIn, type NameTask, nextToName } from "./session_names.ts";
 
 /** How long the first answer of a worker may take before the page says that something is wrong. */
 export const HELLO_WAIT_MS = 2000;
@@ -51,7 +53,13 @@ export class PageStore {
   #attached: string[] = [];
   #isFrameAsked = false;
   #problemNumber = 0;
+  /** Sessions whose beginning was read for a name, or is being read. */
+  readonly #named = new Set<string>();
+  /** The worker that is being asked for names. */
+  #naming: Connection | null = null;
   #isPersistAsked = false;
+  /** The session that is being entered; it never rejects. */
+  #entering: Promise<void> = Promise.resolve();
   readonly #listeners = new Set<() => void>();
   readonly #connect: Connect;
   readonly #memory: Memory;
@@ -103,6 +111,7 @@ export class PageStore {
       if (connection !== this.#connection) return;
       this.#set({ phase: { kind: "ready", traits, version }, rows });
       await this.#reopen(rows, connection);
+      void this.#nameRows();
     } catch (error) {
       if (connection !== this.#connection) return;
       const wire = wireError(error);
@@ -142,18 +151,16 @@ export class PageStore {
   /** Makes a session and shows it. */
   create(): Promise<boolean> {
     return this.#try(async (client) => {
-      await this.#makeRoom(null);
-      this.#show(await client.call("create", { volatile: this.#state.isVolatile }));
+      await this.#enter(null, () => client.call("create", { volatile: this.#state.isVolatile }));
     });
   }
 
   /** Shows a session: as its owner when nobody else is. */
   open(id: string): Promise<boolean> {
     return this.#try(async (client) => {
-      await this.#makeRoom(id);
-      this.#show(await client.call("attach", { id }));
+      await this.#enter(id, () => client.call("attach", { id }));
       for (const input of this.#memory.unsent(id)) await this.#deliver(input);
-    });
+    }); // What keeps it from being opened concerns whoever is on another session too.
   }
 
   /** Leaves the session, which goes on with what it does; the list stays. */
@@ -171,7 +178,7 @@ export class PageStore {
     }
     const input = { id: this.#state.view!.id, inputId: this.#surroundings.newId(), text };
     this.#memory.keepUnsent(input);
-    return await this.#try(() => this.#deliver(input));
+    return await this.#try(() => this.#deliver(input), input.id);
   }
 
   /** A worker that dies before it answers is no refusal: the input stays, and the next worker gets it under the same id. */
@@ -188,18 +195,18 @@ export class PageStore {
 
   /** Stops the turn. */
   cancel(): Promise<boolean> {
-    return this.#try((client) => client.call("cancel", { id: this.#state.view!.id }));
+    return this.#tryHere((client, id) => client.call("cancel", { id }));
   }
 
   /** Answers a question. */
   answer(question: string, decision: "allowed-once" | "rejected"): Promise<boolean> {
-    return this.#try((client) => client.call("answer", { id: this.#state.view!.id, question, decision }));
+    return this.#tryHere((client, id) => client.call("answer", { id, question, decision }));
   }
 
   /** Settles an unknown by hand. */
   settle(callSeq: number, verdict: SettleVerdict, note: string): Promise<boolean> {
-    const ask = { id: this.#state.view!.id, callSeq, verdict, ...(note === "" ? {} : { note }) };
-    return this.#try((client) => client.call("settle", ask));
+    const ask = { callSeq, verdict, ...(note === "" ? {} : { note }) };
+    return this.#tryHere((client, id) => client.call("settle", { id, ...ask }));
   }
 
   /** The messages the model sees, or `null` when they cannot be had. */
@@ -208,15 +215,15 @@ export class PageStore {
     return view === null ? null : await this.#quiet((client) => client.call("surface", { id: view.id }));
   }
 
-  /** What the pretend bank holds. */
-  async bank(): Promise<readonly BankEntry[]> {
-    return await this.#quiet((client) => client.call("bank", {})) ?? [];
+  /** What the pretend bank holds; `null` when it cannot be asked. */
+  async bank(): Promise<readonly BankEntry[] | null> {
+    return await this.#quiet((client) => client.call("bank", {}));
   }
 
   /** The log's bytes, or `null` after a problem, which is then shown. */
   async exported(): Promise<{ readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> } | null> {
     let answer = null;
-    await this.#try(async (client) => answer = await client.call("export", { id: this.#state.view!.id }));
+    await this.#tryHere(async (client, id) => answer = await client.call("export", { id }));
     return answer;
   }
 
@@ -225,8 +232,8 @@ export class PageStore {
     return this.#try(async (client) => {
       const { id, fault } = await client.call("import", { name, bytes });
       this.#set({ rows: await client.call("list", {}) });
-      if (fault !== null) this.report(fault);
-      await this.open(id);
+      // A log that is damaged says so where it is shown, in the line of who may write it.
+      if (!await this.open(id) && fault !== null) this.report(fault, id);
     });
   }
 
@@ -263,6 +270,13 @@ export class PageStore {
     });
   }
 
+  /** Crashes here, or arms a crash. True when there is something to go on with: an effect that will meet the crash. */
+  async crashAt(at: CrashPoint): Promise<boolean> {
+    if (at !== "now") return await this.arm(at);
+    await this.crashNow();
+    return true;
+  }
+
   /** Takes a problem off the page. */
   dismiss(number: number): void {
     this.#set({ problems: this.#state.problems.filter((problem) => problem.number !== number) });
@@ -273,9 +287,12 @@ export class PageStore {
     if (await this.#try((client) => client.call("forgetLost", {}))) this.dismiss(number);
   }
 
-  /** Puts a problem on the page. */
-  report(error: unknown): void {
-    const problem = { ...wireError(error), number: this.#problemNumber++ };
+  /** Puts a problem on the page, once. `id`: the session it belongs to; it is shown with no other. */
+  report(error: unknown, id: string | null = null): void {
+    const wire = wireError(error);
+    const inTheWay = wire.code === "ALREADY_EXISTS" ? wire.sessionIds?.[0] : undefined;
+    const problem = { ...wire, id, number: this.#problemNumber++, ...(inTheWay === undefined ? {} : { inTheWay }) };
+    if (isToldElsewhere(problem, this.#state.problems, this.#state.view, this.#log)) return;
     this.#set({ problems: [...this.#state.problems, problem].slice(-PROBLEMS_MAX) });
   }
 
@@ -283,12 +300,24 @@ export class PageStore {
     this.#log?.close();
     const fetch = (from: number, limit: number) =>
       this.#connection!.client.call("history", { id: view.id, from, limit });
-    this.#log = new EventLog(fetch);
+    this.#log = new EventLog(fetch, (error) => {
+      if (wireError(error).code !== "WORKER_DIED") this.report(error, view.id);
+    });
     this.#attached = [...this.#attached.filter((id) => id !== view.id), view.id];
     this.#memory.keepLastSession(view.id);
     this.#set({ live: null });
     this.#seeAsking(view);
     this.#seeView(view);
+  }
+
+  /** One after the other: who is let go for a session is counted when those before it are there. */
+  async #enter(id: string | null, ask: () => Promise<SessionView>): Promise<void> {
+    const entering = this.#entering.then(async () => {
+      await this.#makeRoom(id);
+      this.#show(await ask());
+    });
+    this.#entering = entering.catch(() => {});
+    await entering;
   }
 
   /** Lets the sessions go that were shown longest ago, so that another one can be attached. */
@@ -314,7 +343,8 @@ export class PageStore {
     const { view } = this.#state;
     switch (news.kind) {
       case "sessions":
-        return this.#set({ rows: news.rows });
+        this.#set({ rows: news.rows });
+        return void this.#nameRows();
       case "view":
         this.#seeAsking(news.view);
         if (news.view.id === view?.id) this.#seeView(news.view);
@@ -322,6 +352,7 @@ export class PageStore {
       case "events":
         if (news.id !== view?.id) return;
         this.#log!.push(news.events);
+        this.#dropTold();
         if (news.durableSeq > view.durability.durableSeq) {
           this.#seeView({ ...view, durability: { ...view.durability, durableSeq: news.durableSeq } });
         }
@@ -342,8 +373,7 @@ export class PageStore {
         // The worker is at the point where it dies: it does nothing any more, and this page ends it.
         return void this.crashNow();
       case "problem":
-        if (news.id === null || news.id === view?.id) this.report(news.error);
-        return;
+        return this.report(news.error, news.id);
     }
   }
 
@@ -352,6 +382,8 @@ export class PageStore {
     this.#log!.extend(view.nextSeq);
     if (before?.durability.durableSeq !== view.durability.durableSeq) this.#log!.refresh();
     this.#set({ view, announcement: announcementOf(before, view) ?? this.#state.announcement });
+    if (view.title !== null) this.#name(view.id, view.title);
+    this.#dropTold();
     if (view.status === "idle" && before?.status === "running") this.#set({ live: null });
     // What the list says of this session has changed on the medium.
     if (isSettled(view) && before !== null && (!isSettled(before) || before.unknowns.length !== view.unknowns.length)) {
@@ -365,6 +397,35 @@ export class PageStore {
     const { asking } = this.#state;
     if (asking.includes(id) === questions.length > 0) return;
     this.#set({ asking: questions.length > 0 ? [...asking, id] : asking.filter((other) => other !== id) });
+  }
+
+  /** Takes off what the log, or the line of who writes it, has come to say as well. */
+  #dropTold(): void {
+    const { problems, view } = this.#state;
+    const left = problems.filter((problem) => !isToldElsewhere(problem, [], view, this.#log));
+    if (left.length < problems.length) this.#set({ problems: left });
+  }
+
+  #name(id: string, name: string): void {
+    this.#named.add(id);
+    if (this.#state.names.get(id) !== name) this.#set({ names: new Map(this.#state.names).set(id, name) });
+  }
+
+  /** Reads the beginnings of sessions that have no name yet, one after the other. */
+  async #nameRows(): Promise<void> {
+    const connection = this.#connection;
+    if (this.#naming === connection) return;
+    this.#naming = connection;
+    let task: NameTask | null;
+    while (connection === this.#connection && (task = nextToName(this.#state.rows, this.#named)) !== null) {
+      const { id, limit } = task;
+      this.#named.add(id);
+      const page = await this.#quiet((client) => client.call("history", { id, from: 0, limit }));
+      const name = page === null ? null : nameIn(page.events);
+      if (name !== null) this.#name(id, name);
+      else if (connection !== this.#connection) this.#named.delete(id); // The next worker is asked again.
+    }
+    if (connection === this.#connection) this.#naming = null;
   }
 
   async #refreshRows(): Promise<void> {
@@ -402,14 +463,20 @@ export class PageStore {
     await this.start();
   }
 
-  async #try(ask: (client: Connection["client"]) => Promise<unknown>): Promise<boolean> {
+  /** Asks about the session that is shown. What becomes of it belongs to that session. */
+  #tryHere(ask: (client: Connection["client"], id: string) => Promise<unknown>): Promise<boolean> {
+    const { id } = this.#state.view!;
+    return this.#try((client) => ask(client, id), id);
+  }
+
+  async #try(ask: (client: Connection["client"]) => Promise<unknown>, id: string | null = null): Promise<boolean> {
     const connection = this.#connection;
     if (connection === null) return false;
     try {
       await ask(connection.client);
       return true;
     } catch (error) {
-      if (connection === this.#connection) this.report(error);
+      if (connection === this.#connection) this.report(error, id);
       return false;
     }
   }

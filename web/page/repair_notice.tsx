@@ -4,6 +4,8 @@
  * @module
  */
 import type { BankEntry, RepairNotice as Notice } from "../protocol.ts";
+import { verdictOutcome, type Verdicts } from "./outcome_words.ts";
+import { ToolName } from "./long_text.tsx";
 
 const CLASSES: Readonly<Record<string, { readonly words: string; readonly mark: string }>> = {
   not_started: { mark: "○", words: "only proposed. Nothing ran; the log proves it." },
@@ -11,14 +13,32 @@ const CLASSES: Readonly<Record<string, { readonly words: string; readonly mark: 
   outcome_unknown: { mark: "?", words: "started, and no result was written. It may have run: somebody has to look." },
 };
 
-/** Draws the notice. */
-export function RepairNotice({ notice, bank, onSeq, onClose }: {
+/** Draws the notice. Once everything in it is settled there is only a line of it left. */
+export function RepairNotice({ notice, verdicts, bank, onSeq, onClose }: {
   readonly notice: Notice;
-  readonly bank: readonly BankEntry[];
+  /** What became of its unknown outcomes since. */
+  readonly verdicts: Verdicts;
+  /** `null`: not known. */
+  readonly bank: readonly BankEntry[] | null;
   readonly onSeq: (seq: number) => void;
   readonly onClose: () => void;
 }) {
   const first = notice.closers[0]?.seq;
+  const unknown = notice.calls.filter(({ class: kind }) => kind === "outcome_unknown");
+  if (unknown.length > 0 && unknown.every(({ callId }) => verdicts.has(callId))) {
+    return (
+      <section class="card repair settled" aria-label="Repaired and settled">
+        <p>
+          Opened after a crash, and repaired. {unknown.map(({ callId, name }) => (
+            <span key={callId}>
+              <ToolName name={name} /> {verdictOutcome(verdicts.get(callId)!)}.{" "}
+            </span>
+          ))}
+        </p>
+        <button type="button" class="quiet" onClick={onClose}>Understood</button>
+      </section>
+    );
+  }
   return (
     <section class="card repair" aria-labelledby="repair-title">
       <h3 id="repair-title">Opened after a crash, and repaired</h3>
@@ -39,18 +59,20 @@ export function RepairNotice({ notice, bank, onSeq, onClose }: {
           {notice.calls.map(({ callId, name, class: kind }) => (
             <div key={callId}>
               <dt>
-                <span aria-hidden="true">{CLASSES[kind]?.mark ?? "·"}</span> <span class="tool">{name}</span>{" "}
+                <span aria-hidden="true">{CLASSES[kind]?.mark ?? "·"}</span> <ToolName name={name} />{" "}
                 <code>{kind}</code>
               </dt>
-              <dd>{CLASSES[kind]?.words ?? kind}</dd>
+              <dd>{verdicts.has(callId) ? verdictOutcome(verdicts.get(callId)!) : CLASSES[kind]?.words ?? kind}</dd>
             </div>
           ))}
         </dl>
       )}
-      <p class="truth">
-        The pretend bank’s book, for comparison:{" "}
-        {bank.length === 0 ? "no payment." : bank.map(({ amount, to }) => `${amount} to ${to}`).join(", ") + "."}
-      </p>
+      {bank !== null && (
+        <p class="truth">
+          The pretend bank’s book, for comparison:{" "}
+          {bank.length === 0 ? "no payment." : bank.map(({ amount, to }) => `${amount} to ${to}`).join(", ") + "."}
+        </p>
+      )}
       <button type="button" class="quiet" onClick={onClose}>Understood</button>
     </section>
   );

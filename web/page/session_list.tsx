@@ -4,17 +4,22 @@
  * @module
  */
 import type { SessionRow } from "../../mod.ts";
-import { clockTime, sizeText } from "./marks.tsx";
+import { withNames } from "./exact_text.tsx";
+import { clockTime, isoTime, sizeText } from "./marks.tsx";
 import type { PageStore } from "./page_store.ts";
+import { newestFirst } from "./session_names.ts";
 
 /** How many rows are drawn at first; the newest. */
 const ROWS_SHOWN_MAX = 200;
+
+/** How much of an id stands in a browser's question, in UTF-16 units. */
+const ID_LENGTH_MAX = 60;
 
 const STATE_MARKS: Readonly<Record<SessionRow["state"], string>> = {
   ok: "✓",
   open: "◐",
   damaged: "✕",
-  unsupported: "?",
+  unsupported: "≠",
   unchecked: "·",
 };
 
@@ -32,12 +37,14 @@ export function SessionList(props: {
   readonly openId: string | null;
   /** Sessions with a question that waits. */
   readonly asking: readonly string[];
+  /** What sessions are called, by id. */
+  readonly names: ReadonlyMap<string, string>;
   readonly store: PageStore;
   /** Called after a session was chosen. */
   readonly onChosen: () => void;
 }) {
-  const { rows, openId, asking, store, onChosen } = props;
-  const sorted = [...rows].sort((a, b) => (b.lastEventTime ?? 0) - (a.lastEventTime ?? 0) || (a.id < b.id ? 1 : -1));
+  const { rows, openId, asking, names, store, onChosen } = props;
+  const sorted = [...rows].sort(newestFirst);
   if (rows.length === 0) return <p class="empty">No sessions yet. The first message makes one.</p>;
   return (
     <ul class="sessions">
@@ -50,19 +57,27 @@ export function SessionList(props: {
             onClick={() =>
               store.open(row.id).then(onChosen)}
           >
-            <span class={`state state-${row.state}`} aria-hidden="true">{STATE_MARKS[row.state]}</span>
-            <span class="id">{row.id}</span>
+            <span class={`state state-${kindOf(row, asking)}`} aria-hidden="true">{markOf(row, asking)}</span>
+            <span class={names.has(row.id) ? "name" : "id"} title={row.id}>{names.get(row.id) ?? row.id}</span>
             {asking.includes(row.id)
               ? <span class="live asks">asks you</span>
               : row.live && <span class="live">live</span>}
             <span class="facts">
-              {row.reason === null && `${STATE_WORDS[row.state]} · `}
+              {row.reason === null && `${asking.includes(row.id) ? "a question is open" : STATE_WORDS[row.state]} · `}
               {sizeText(row.sizeBytes)}
-              {row.lastEventTime !== null && ` · ${clockTime(row.lastEventTime)}`}
+              {row.lastEventTime !== null && (
+                <>
+                  {" · "}
+                  <time title={isoTime(row.lastEventTime)}>{clockTime(row.lastEventTime)}</time>
+                </>
+              )}
             </span>
+            {names.has(row.id) && <span class="facts id">{row.id}</span>}
             {row.reason !== null && (
               <span class="reason">
-                <span class="unseen">{STATE_WORDS[row.state]}:</span> {row.reason}
+                <span class="unseen">{kindOf(row, asking) === "warning" ? "look at it" : STATE_WORDS[row.state]}:</span>
+                {" "}
+                {row.reason}
               </span>
             )}
           </button>
@@ -72,7 +87,8 @@ export function SessionList(props: {
             aria-label={`Delete session ${row.id}`}
             title="Delete"
             onClick={() =>
-              confirm(`Delete session ${row.id} for good? Export it first to keep its log.`) && store.delete(row.id)}
+              confirm(`Delete session ${shortId(row.id)} for good? Export it first to keep its log.`) &&
+              store.delete(row.id)}
           >
             ✕
           </button>
@@ -81,4 +97,24 @@ export function SessionList(props: {
       {sorted.length > ROWS_SHOWN_MAX && <li class="empty">and {sorted.length - ROWS_SHOWN_MAX} older ones</li>}
     </ul>
   );
+}
+
+/** What the mark says: a log that is sound may still wait for a person. */
+function kindOf(
+  { id, state, reason }: SessionRow,
+  asking: readonly string[],
+): SessionRow["state"] | "asks" | "warning" {
+  if (asking.includes(id)) return "asks";
+  return state === "ok" && reason !== null ? "warning" : state;
+}
+
+function markOf(row: SessionRow, asking: readonly string[]): string {
+  const kind = kindOf(row, asking);
+  return kind === "asks" ? "?" : kind === "warning" ? "!" : STATE_MARKS[kind];
+}
+
+/** A browser's question has only text around the id, so the id must not write text of its own. */
+export function shortId(id: string): string {
+  const name = withNames(id.replace(/\s/g, " "));
+  return name.length > ID_LENGTH_MAX ? `${name.slice(0, ID_LENGTH_MAX)}…` : name;
 }

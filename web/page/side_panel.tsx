@@ -7,7 +7,7 @@ import type { BankEntry, SessionView } from "../protocol.ts";
 import { Bank } from "./bank.tsx";
 import type { EventLog } from "./event_log.ts";
 import { JsonText } from "./json_text.tsx";
-import { Seq } from "./marks.tsx";
+import { dateTime, isoTime, Seq } from "./marks.tsx";
 import type { PageStore } from "./page_store.ts";
 import { SurfaceView } from "./surface_view.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -25,7 +25,8 @@ export function SidePanel({ store, log, view, bank, tab, onTab, chosen, onChoose
   readonly store: PageStore;
   readonly log: EventLog;
   readonly view: SessionView;
-  readonly bank: readonly BankEntry[];
+  /** `null`: not known. */
+  readonly bank: readonly BankEntry[] | null;
   readonly tab: SideTab;
   readonly onTab: (tab: SideTab) => void;
   readonly chosen: number | null;
@@ -97,7 +98,7 @@ function Detail({ log, seq, durableSeq, onClose }: {
       <header>
         <Seq seq={seq} durableSeq={durableSeq} />
         <h3>{event?.type ?? "…"}</h3>
-        {event !== null && <time>{new Date(event.time).toISOString()}</time>}
+        {event !== null && <time title={isoTime(event.time)}>{dateTime(event.time)}</time>}
         <button type="button" class="quiet" aria-label="Close the event" onClick={onClose}>✕</button>
       </header>
       {event !== null && <JsonText text={JSON.stringify(event, null, 2)} label={`Event ${seq}`} />}

@@ -25,8 +25,8 @@ export function TopBar({ store, state, onModel, onKeys }: {
           Model <strong>{state.view?.modelName ?? (state.model.kind === "demo" ? "demo" : state.model.model)}</strong>
         </button>
         <CrashMenu store={store} armed={state.armed} />
-        <button type="button" class="quiet" onClick={onKeys} aria-label="Keys">
-          Keys <kbd>?</kbd>
+        <button type="button" class="quiet keys" onClick={onKeys} aria-label="Keys">
+          <span class="word">Keys</span> <kbd>?</kbd>
         </button>
       </div>
     </header>

@@ -23,10 +23,16 @@ export function download(name: string, bytes: Uint8Array<ArrayBuffer>): void {
  * Reads a file a person chose or dropped.
  *
  * @throws {RangeError} when it is too large
+ * @throws {TypeError} when it cannot be read, as a folder cannot
  */
 export async function readFile(file: File): Promise<Uint8Array<ArrayBuffer>> {
   if (file.size > IMPORT_SIZE_BYTES_MAX) {
     throw new RangeError(`Cannot import "${file.name}": ${file.size} bytes, and ${IMPORT_SIZE_BYTES_MAX} is the most`);
   }
-  return new Uint8Array(await file.arrayBuffer());
+  try {
+    return new Uint8Array(await file.arrayBuffer());
+  } catch (cause) {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    throw new TypeError(`Cannot import "${file.name}": it is a folder, or cannot be read (${found})`, { cause });
+  }
 }

@@ -19,7 +19,9 @@ export function Welcome() {
           <strong>Send the payment below.</strong> A demo model without a key answers, and asks you before money moves.
         </li>
         <li>
-          <strong>Crash it</strong> from the menu at the top: now, or exactly between the barrier and the effect.
+          <strong>Crash it from the question:</strong>{" "}
+          unanswered, or approved and killed just before the payment runs, or just after it ran. The menu at the top
+          crashes it at any other time.
         </li>
         <li>
           <strong>Read the verdict,</strong> beside the book of the pretend bank, which knows what really happened.

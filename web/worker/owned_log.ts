@@ -11,11 +11,11 @@ import {
   heardSeq,
   type LiveEvent,
   type SessionEvent,
-  settleByPerson,
 } from "../../mod.ts";
 import type { PageCalls } from "../protocol.ts";
 import type { EventSource } from "./page_knowledge.ts";
 import { type FileChangeOf, Questions } from "./questions.ts";
+import { settleOnce } from "./settle.ts";
 import type { Forwarded } from "./tab_messages.ts";
 
 /** What an open session tells. */
@@ -115,7 +115,7 @@ export class OwnedLog {
         return null;
       case "settle": {
         const { callSeq, verdict, note } = forwarded.ask;
-        await settleByPerson(session, { callSeq, verdict, note });
+        await settleOnce(session, { callSeq, verdict, note });
         return null;
       }
     }

@@ -21,6 +21,9 @@ const ANSWERS_REMEMBERED = 256;
 /** How many events at the end of a log are searched for an answer of an earlier owner. */
 const ANSWER_SEARCH_EVENTS = 1_000;
 
+/** How much of the arguments stands in for a reason that was not given, in UTF-16 units. */
+const REASON_ARGUMENTS_MAX = 400;
+
 /** The questions of one open session. */
 export class Questions {
   readonly #session: Session;
@@ -113,8 +116,9 @@ export class Questions {
 
   /** The question as the page shows it. The arguments are those of the durable `tool/call`. */
   async #shown(request: ApprovalRequest): Promise<OpenQuestion> {
-    const { id, toolName, callId = null, callSeq = null, reason = "", argumentsDigest = null } = request;
+    const { id, toolName, callId = null, callSeq = null, argumentsDigest = null } = request;
     const argumentsText = callSeq === null ? "" : await this.#argumentsAt(callSeq);
+    const reason = request.reason?.trim() || reasonFrom(toolName, argumentsText);
     const fileChange = await this.#fileChangeOf(toolName, argumentsText).catch(() => null);
     return { question: id, callId, callSeq, toolName, reason, argumentsText, argumentsDigest, fileChange };
   }
@@ -124,4 +128,10 @@ export class Questions {
     const { arguments: text } = (call?.data ?? {}) as { readonly arguments?: unknown };
     return typeof text === "string" ? text : JSON.stringify(text ?? null);
   }
+}
+
+/** What a person is asked where the tool gives no reason: nobody can answer an empty question. */
+function reasonFrom(toolName: string, argumentsText: string): string {
+  const isCut = argumentsText.length > REASON_ARGUMENTS_MAX;
+  return `${toolName} ${argumentsText.slice(0, REASON_ARGUMENTS_MAX)}${isCut ? "…" : ""}`.trim();
 }

@@ -36,13 +36,14 @@ export async function unknownsOf(
   markers: Map<number, number | null>,
 ): Promise<OpenUnknown[]> {
   const closed = unresolved.effects.filter((effect) => effect.isClosed).slice(0, UNKNOWNS_SHOWN_MAX);
-  return await Promise.all(closed.map(async ({ callSeq, callId, name, effect, effectKey, ...rest }) => {
+  return await Promise.all(closed.map(async ({ callSeq, callId, name, effect, effectKey, retryGranted, ...rest }) => {
     if (!markers.has(callSeq)) {
       const { events } = await history({ from: callSeq, limit: MARKER_SEARCH_EVENTS });
       markers.set(callSeq, markerSeq(events, callSeq));
     }
     const dispatchedSeq = markers.get(callSeq)!;
-    return { callSeq, callId, toolName: name, effect, effectKey, argumentsText: rest.arguments, dispatchedSeq };
+    const what = { callSeq, callId, toolName: name, effect, effectKey, argumentsText: rest.arguments };
+    return { ...what, dispatchedSeq, isRetryAllowed: retryGranted };
   }));
 }
 

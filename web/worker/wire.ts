@@ -25,7 +25,11 @@ export function wireError(error: unknown): WireError {
     const { code, message, sessionIds } = error;
     return sessionIds === undefined ? { code, message } : { code, message, sessionIds };
   }
-  if (error instanceof HoldfastError) return { code: error.code, message: withCause(error) };
+  if (error instanceof HoldfastError) {
+    const wire = { code: error.code, message: withCause(error) };
+    // Who has the name that was wanted.
+    return "sessionId" in error ? { ...wire, sessionIds: [String(error.sessionId)] } : wire;
+  }
   if (error instanceof Error) return { code: error.name, message: error.message };
   if (typeof error === "object" && error !== null && "code" in error && "message" in error) {
     return { code: String(error.code), message: String(error.message) };

@@ -18,6 +18,8 @@ import {
 import type { Model, ModelRequest } from "../../model/model.ts";
 import { callChunks, textChunks } from "./chunks.ts";
 
+/** What the log says of a call whose turn ended before it began. */
+const WITHDRAWN_TEXT = "Error: tool call aborted before dispatch";
 /** How much of a result's first line is repeated in the answer, in UTF-16 units. */
 const OUTCOME_LENGTH_MAX = 120;
 
@@ -38,7 +40,8 @@ function help(offered: ReadonlySet<string>): string {
   return [
     "I am the demo model: no language model is connected, and I understand only a few sentences.",
     "Try one of these, or two of them joined by “and”:",
-    ...SENTENCES.filter(([tool]) => offered.has(tool)).map(([, sentence]) => `  ${sentence}`),
+    "",
+    ...SENTENCES.filter(([tool]) => offered.has(tool)).map(([, sentence]) => `- ${sentence}`),
   ].join("\n");
 }
 
@@ -101,7 +104,7 @@ function decide(request: ModelRequest): Decision {
   const clauses = said.trim().split(CLAUSE_END);
   const calls = clauses.map((clause) => understand(clause, offered));
   const understood = calls.filter((call) => call !== null);
-  if (understood.length === 0) return { text: help(offered), calls: [] };
+  if (understood.length === 0) return { text: bankless(said, offered) ?? help(offered), calls: [] };
   const missing = understood.find((call) => !offered.has(call.name));
   if (missing !== undefined) {
     return { text: `I am the demo model. That needs the tool ${missing.name}, which I do not have here.`, calls: [] };
@@ -147,6 +150,19 @@ function understand(clause: string, offered: ReadonlySet<string>): Call | null {
   return null;
 }
 
+/** A payment that says nowhere to pay, where there is no bank: what to type instead. `null` for anything else. */
+function bankless(said: string, offered: ReadonlySet<string>): string | null {
+  const payment = said.trim().match(/^(?:please\s+)?(pay \d+(?:\.\d+)? to \S+?)[.!]?$/i)?.[1];
+  if (payment === undefined || offered.has("pay")) return null;
+  return [
+    "I am the demo model. There is no bank here that I know of.",
+    ...(offered.has("http_request")
+      ? [`If you run one that takes HTTP, say where it is: “${payment} at http://127.0.0.1:8080”.`]
+      : []),
+    "A pretend bank is built into the page that `deno task start` opens, and into `deno task demo`.",
+  ].join("\n");
+}
+
 function post(url: string, body: string, isJson: boolean): JsonObject {
   const type = isJson ? "application/json" : "text/plain; charset=utf-8";
   return { method: "POST", url, headers: { "content-type": type }, body };
@@ -187,6 +203,8 @@ function verdict(text: string, isError: boolean): string {
     case NOT_STARTED_TEXT:
     case NOT_DISPATCHED_TEXT:
       return "The crash came before it ran: it had no effect. Ask again if you still want it.";
+    case WITHDRAWN_TEXT:
+      return "It was cut off before it ran: it had no effect. Ask again if you still want it.";
     case OUTCOME_UNKNOWN_TEXT:
       return "I cannot know whether it happened. Check before you ask for it again.";
     case HAPPENED_TEXT:

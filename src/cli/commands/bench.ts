@@ -20,7 +20,8 @@ export const bench: Command = {
   spec: {
     name: "bench",
     positionals: "",
-    help: "measure flush latency and batching here, beside what the runtimes themselves do",
+    help:
+      "measure flush latency and batching on the disk of the root, beside a raw append and sync; takes minutes, --quick less",
     flags: {
       case: { value: "NAME", help: "only cases whose name begins so, such as flush", many: true },
       runtime: { value: "LIST", help: `some of ${RUNTIME_NAMES.join()} (else all of them)` },

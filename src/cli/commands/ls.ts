@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { attentionText, hasCode, HoldfastError, type SessionRow, type SessionStore } from "../../../mod.ts";
 import type { Command } from "../command.ts";
@@ -69,7 +70,9 @@ async function verified(store: SessionStore, root: string, row: SessionRow, out:
 }
 
 function print(out: Output, root: string, rows: readonly SessionRow[]): void {
-  if (rows.length === 0) return out.note(`No sessions in ${root}`);
+  if (rows.length === 0) {
+    return out.note(existsSync(root) ? `No sessions in ${root}` : `No sessions: there is no folder ${root}`);
+  }
   const table = rows.map((row) => [
     piece(row.id),
     row.live ? `${row.state}*` : row.state,

@@ -3,13 +3,24 @@
  *
  * @module
  */
-import { closers, LockHeldError, logFold, type LogFolds, type SessionEvent, type SessionStore } from "../../../mod.ts";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import {
+  closers,
+  hasCode,
+  LockHeldError,
+  logFold,
+  type LogFolds,
+  type SessionEvent,
+  type SessionStore,
+} from "../../../mod.ts";
 import type { Command } from "../command.ts";
 import { describeEvent } from "../describe.ts";
 import { findSession } from "../find.ts";
 import { counted } from "../format.ts";
 import { faultError, inspect } from "../inspect.ts";
 import type { Output } from "../output.ts";
+import { UsageError } from "../usage.ts";
 
 /** What a repair adds, or would add. */
 interface Repaired {
@@ -33,9 +44,11 @@ export const repair: Command = {
     flags: { "dry-run": { help: "show the closers, write nothing" } },
     count: [1, 1],
   },
-  async run({ args, out, root, openStore }) {
+  async run({ args, out, root, cwd, openStore }) {
     await using store = openStore();
-    const { id, name, live } = await findSession(store, root, args.positionals[0]!);
+    const { id, name, live } = await findSession(store, root, args.positionals[0]!).catch((error) => {
+      throw fileError(error, args.positionals[0]!, cwd);
+    });
     const isDryRun = args.has("dry-run");
     if (isDryRun && live) {
       throw new LockHeldError(`Cannot repair session "${id}": a writer holds it now, and its turn may be under way`);
@@ -53,6 +66,15 @@ export const repair: Command = {
     return 0;
   },
 };
+
+/** Whoever names a file learns what can be done with one; any other error stays as it is. */
+function fileError(error: unknown, argument: string, cwd: string): unknown {
+  if (!hasCode(error, "NOT_FOUND") || !existsSync(resolve(cwd, argument))) return error;
+  return new UsageError(
+    `Cannot repair "${argument}": it is a file, and only a session below the root is repaired, by its id ` +
+      `(holdfast verify "${argument}" says what is in it and what a repair would add)`,
+  );
+}
 
 /** The same findings as `repairSession`, from reading alone. */
 async function foresee(store: SessionStore, id: string, name: string, out: Output): Promise<Repaired> {

@@ -23,7 +23,7 @@ const PAGE_EVENTS = 1000;
 export const show: Command = {
   spec: {
     name: "show",
-    positionals: "ID|FILE",
+    positionals: "ID|FILE [--surface | --from N --limit N]",
     help: "show the events of a log, or with --surface the messages the model sees; says why an outcome is not certain",
     flags: {
       surface: { help: "show messages instead of events" },

@@ -47,7 +47,8 @@ async function examineArgument(context: CommandContext, argument: string): Promi
     const nowhere = { file: argument, sizeBytes: 0, encoding: null, live: false };
     const verdict = unreadable(nowhere, error);
     if (verdict === null) throw error;
-    context.out.note(`${(error as HoldfastError).code}: ${(error as HoldfastError).message}`);
+    // In text the verdict says it already.
+    if (context.out.isJson) context.out.note(`${(error as HoldfastError).code}: ${(error as HoldfastError).message}`);
     return { verdict, folds: logFold.initial() };
   }
 }

@@ -65,7 +65,11 @@ Deno.test("demo() pays at a bank that needs no address where there is one, and o
   const { text } = await answer([user("dance")], [pay]);
   assertStringIncludes(text, "pay 10 to alice");
   assertEquals(text.includes("http"), false);
-  assertEquals((await answer([user("pay 10 to alice")])).calls, []);
+  assertStringIncludes(text, "\n- pay 10 to alice");
+  const bankless = await answer([user("Pay 10 to alice.")]);
+  assertEquals(bankless.calls, []);
+  assertStringIncludes(bankless.text, "“Pay 10 to alice at http://127.0.0.1:8080”");
+  assertStringIncludes(bankless.text, "deno task start");
 });
 
 Deno.test("demo() makes two calls in one message, when a sentence joins two", async () => {
@@ -131,6 +135,11 @@ Deno.test("demo() answers a result in one short sentence, and repeats neither th
     ["x".repeat(5000), false, `Done: ${"x".repeat(120)} …`],
     ["Error: the user said no", true, "That did not work: the user said no"],
     ["Error: 3", false, "Done: Error: 3"],
+    [
+      "Error: tool call aborted before dispatch",
+      true,
+      "It was cut off before it ran: it had no effect. Ask again if you still want it.",
+    ],
   ];
   for (const [text, isError, said] of cases) {
     const call = { type: "tool-call" as const, id: "call_1", name: "list_files", arguments: '{"path":"."}' };

@@ -118,3 +118,17 @@ Deno.test("EventLog does not ask over and over for what is not durable yet", asy
   log.push([event(10), event(11)]);
   assertEquals([drawn(), asked.length], [12, 2]);
 });
+
+Deno.test("EventLog fetches the rest of a page whose answer was cut short by large events", async () => {
+  const asked: [number, number][] = [];
+  const log = new EventLog((from, limit) => {
+    asked.push([from, limit]);
+    const events = [event(from), event(from + 1)].filter(({ seq }) => seq < 5);
+    return Promise.resolve({ events, nextFrom: from + 2 < 5 ? from + 2 : null });
+  });
+  log.extend(5);
+  assertEquals(log.tail(0), []);
+  await settled();
+  assertEquals(log.tail(0).map(({ seq }) => seq), [0, 1, 2, 3, 4]);
+  assertEquals(asked, [[0, PAGE_EVENTS], [2, PAGE_EVENTS - 2], [4, PAGE_EVENTS - 4]]);
+});

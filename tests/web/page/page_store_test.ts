@@ -2,6 +2,7 @@ import { assertEquals, assertMatch } from "@std/assert";
 import type { Connection } from "../../../web/page/client.ts";
 import type { Memory, UnsentInput } from "../../../web/page/memory.ts";
 import { PageStore } from "../../../web/page/page_store.ts";
+import { problemsOf } from "../../../web/page/problems.ts";
 import type { ModelChoice, PageVerb, SessionView, WireError, WorkerNews } from "../../../web/protocol.ts";
 import { fakeConnection, logOf, payment, type Scene } from "../../browser/fake_client.ts";
 
@@ -249,4 +250,102 @@ Deno.test("PageStore shows as durable what the worker says is durable, with or w
   assertEquals(setup.store.state.view?.durability.durableSeq, 9);
   setup.workers[0]!.tell({ kind: "events", id: ID, events: [], durableSeq: 12 });
   assertEquals(setup.store.state.view?.durability.durableSeq, 12);
+});
+
+Deno.test("PageStore enters sessions one after the other, so that many opened at once stay below the bound", async () => {
+  const ids = Array.from({ length: 12 }, (_, number) => `session-${number}`);
+  const setup = new Setup();
+  await setup.store.start();
+  const attached = new Set([ID]);
+  let most = 0;
+  let id = "";
+  const view = setup.store.state.view!;
+  setup.overrides.attach = async () => {
+    const asked = (setup.verbs("attach").at(-1) as { id: string }).id;
+    id = asked;
+    await settled();
+    most = Math.max(most, attached.add(asked).size);
+    return { ...view, id: asked };
+  };
+  setup.overrides.detach = () => {
+    attached.delete((setup.verbs("detach").at(-1) as { id: string }).id);
+    return Promise.resolve(null);
+  };
+  await Promise.all(ids.map((id) => setup.store.open(id)));
+  assertEquals([most, id, setup.store.state.view?.id], [8, ids.at(-1), ids.at(-1)]);
+});
+
+Deno.test("PageStore says once why events cannot be had", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  setup.overrides.history = () => Promise.reject({ code: "RangeError", message: "too deep" });
+  await setup.store.open("another");
+  setup.store.log!.extend(2_000);
+  for (const seq of [0, 300, 600]) {
+    setup.store.log!.get(seq);
+    await settled();
+  }
+  assertEquals(setup.store.state.problems.map(({ message }) => message), ["too deep"]);
+});
+
+Deno.test("PageStore keeps what went wrong with the session it belongs to, and says it once", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  const error = { code: "STORAGE_FULL", message: "Cannot write: it is full" };
+  for (const id of [ID, ID, "other"]) setup.workers[0]!.tell({ kind: "problem", id, error });
+  assertEquals(setup.store.state.problems.map(({ id }) => id), [ID, "other"]);
+  assertEquals(problemsOf(setup.store.state.problems, ID).map(({ id }) => id), [ID]);
+  assertEquals(problemsOf(setup.store.state.problems, null), []);
+});
+
+Deno.test("PageStore shows no card for what the conversation says: how the turn failed, before or after it", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  const error = { code: "MODEL_FAILED", message: "the endpoint answered 500" };
+  const failed = (seq: number) => {
+    const data = { turn: 2, reason: { kind: "error", error: { ...error, name: "E" } } };
+    const events = [{ type: "turn/end", seq, time: 0, data: data as never }];
+    setup.workers[0]!.tell({ kind: "events", id: ID, events, durableSeq: seq });
+  };
+  setup.workers[0]!.tell({ kind: "problem", id: ID, error });
+  assertEquals(setup.store.state.problems.length, 1);
+  failed(SCENE.events.length);
+  assertEquals(setup.store.state.problems, []);
+  setup.workers[0]!.tell({ kind: "problem", id: ID, error });
+  assertEquals(setup.store.state.problems, []);
+});
+
+Deno.test("PageStore.import() of a damaged log leaves the damage to the line of the session, and of a taken id says whose it is", async () => {
+  const fault = {
+    code: "CORRUPT_FRAME",
+    offsetBytes: 8,
+    seq: 3,
+    message: "the frame at 8 has a wrong checksum",
+  } as const;
+  const setup = new Setup({ events: SCENE.events, view: { role: { kind: "read-only", fault } } });
+  await setup.store.start();
+  setup.overrides.import = () => Promise.resolve({ id: ID, fault });
+  assertEquals(await setup.store.import("a.zstd", new Uint8Array(4)), true);
+  setup.workers[0]!.tell({ kind: "problem", id: ID, error: { ...fault, message: "Cannot open session: damaged" } });
+  assertEquals(setup.store.state.problems, []);
+  setup.overrides.import = () => Promise.reject({ code: "ALREADY_EXISTS", message: "it is there", sessionIds: [ID] });
+  assertEquals(await setup.store.import("b.zstd", new Uint8Array(4)), false);
+  assertEquals(setup.store.state.problems.map(({ inTheWay }) => inTheWay), [ID]);
+});
+
+Deno.test("PageStore says that nothing was said, where an error has no words", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  setup.overrides.import = () => Promise.reject(new DOMException("", "AbortError"));
+  await setup.store.import("a.zstd", new Uint8Array(4));
+  const [problem] = setup.store.state.problems;
+  assertEquals(problem?.code, "AbortError");
+  assertMatch(problem!.message, /\w/);
+});
+
+Deno.test("PageStore names sessions by what was said first, also those that were never opened here", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  await settled();
+  assertEquals([...setup.store.state.names], [[ID, "pay 10 to alice"]]);
 });
