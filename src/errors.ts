@@ -29,7 +29,8 @@ export type ErrorCode =
   | "OUTCOME_UNRESOLVED"
   | "BUFFER_FULL"
   | "TOO_LARGE"
-  | "SESSION_CLOSED";
+  | "SESSION_CLOSED"
+  | "SANDBOX_UNAVAILABLE";
 
 /**
  * The base of every refusal by the world.
@@ -231,4 +232,16 @@ export class TooLargeError extends HoldfastError {
 export class SessionClosedError extends HoldfastError {
   /** The stable code. */
   readonly code = "SESSION_CLOSED";
+}
+
+/**
+ * A command was to be confined and nothing here can do it. It was not started: it never runs unconfined instead.
+ *
+ * Both a refusal of the host and, in a log, the code of a tool's failure.
+ *
+ * @see execution §3.6, §6
+ */
+export class SandboxUnavailableError extends HoldfastError {
+  /** The stable code. */
+  readonly code = "SANDBOX_UNAVAILABLE";
 }

@@ -175,12 +175,13 @@ function denialText(
   reason: string | undefined,
   { host }: Scene,
 ): string {
+  // What was refused comes first: a reason can be long, and whoever shows one line of it must not cut the difference off.
   const needs = reason === undefined ? "it needs approval" : `it needs approval (${reason})`;
   if (answer === "rejected" && effectivePolicy(host.session!, host.policy) === "never") {
-    return `the call was not allowed: ${needs}, and the approval policy is never to ask`;
+    return `the call was not allowed: the approval policy is never to ask, and ${needs}`;
   }
   if (answer === "unavailable" && !canAsk(host)) {
-    return `the call was not allowed: ${needs}, and nobody could be asked: no approver is connected`;
+    return `the call was not allowed: nobody could be asked, because no approver is connected, and ${needs}`;
   }
   return DENIALS[answer];
 }

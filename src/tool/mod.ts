@@ -41,6 +41,7 @@ export { neverHappens, outcomeUnknown } from "./unsettled.ts";
 export {
   type CheckedValue,
   type CompiledSchema,
+  compileSchema,
   SCHEMA_SIZE_MAX,
   type SchemaCheck,
   type SchemaDeclaration,

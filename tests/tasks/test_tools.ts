@@ -13,6 +13,9 @@ import { findNode, findOldestNode } from "../support/node.ts";
 const TOOLS: readonly [command: string, package_: string, use: string][] = [
   ["zstd", "zstd", "checks the files we write"],
   ["flock", "util-linux", "holds locks from another process, and locks for Node"],
+  ["bwrap", "bubblewrap", "confines the commands of the sandbox, so that ways out of it can be tried"],
+  ["perl", "perl-base", "makes the system calls of those who try to get out"],
+  ["prlimit", "util-linux", "changes the limits of another process, as an attempt"],
 ];
 
 /** Finds or installs what the tests use. Returns the environment for them. */
@@ -21,7 +24,7 @@ export async function prepareTools(): Promise<Record<string, string>> {
   for (const [command, package_, use] of TOOLS) {
     const path = await findCommand(command);
     console.log(path === null ? `${command}: not on the PATH (${use})` : `${command}: ${path}`);
-    if (path === null) missing.push(package_);
+    if (path === null && !missing.includes(package_)) missing.push(package_);
   }
   if (missing.length > 0) await install(missing);
   console.log(await fillNpmCache());
