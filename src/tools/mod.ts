@@ -7,4 +7,8 @@ export { OUTSIDE_WORKSPACE, WorkspaceFence, type WorkspaceFs, type WorkspaceOpti
 export { LIST_ENTRIES_MAX, READ_SIZE_BYTES_MAX, workspaceTools, WRITE_SIZE_BYTES_MAX } from "./workspace_tools.ts";
 export { ANSWER_SIZE_BYTES_MAX } from "./http_answer.ts";
 export * from "./http_request.ts";
+export * from "./shell.ts";
+export * from "./shell_door.ts";
+export * from "./sandbox_door.ts";
+export * from "./sandbox_exec.ts";
 export * from "./pack/mod.ts";
