@@ -16,6 +16,7 @@ import { repair } from "./commands/repair.ts";
 import { resolve } from "./commands/resolve.ts";
 import { rm } from "./commands/rm.ts";
 import { run } from "./commands/run.ts";
+import { serveCommand } from "./commands/serve.ts";
 import { show } from "./commands/show.ts";
 import { tail } from "./commands/tail.ts";
 import { verify } from "./commands/verify.ts";
@@ -29,6 +30,7 @@ import { tellVersion } from "./version.ts";
 
 const COMMANDS: readonly Command[] = [
   run,
+  serveCommand,
   ls,
   show,
   verify,

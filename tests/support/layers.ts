@@ -93,6 +93,7 @@ export const PORTABLE_ROOTS: readonly string[] = [
   "src/testing/mod.ts",
   "src/entry/opfs.ts",
   "web/worker.ts",
+  "src/tools/sandbox_exec.ts",
 ];
 
 /** The layer of a file, or null for files outside of the table (tests, tasks). */

@@ -1,0 +1,119 @@
+/**
+ * Approvals: what is asked, and the answer.
+ *
+ * @module
+ */
+import { Hono } from "hono";
+import { isEvent, type LogReader, NotFoundError, type SessionEvent } from "../../mod.ts";
+import { Refusal } from "./problem.ts";
+import { checkDigest, type Decided, type ShownQuestion } from "./questions.ts";
+import { DECISION, type DecisionView, ID, QUESTION_ID, type QuestionView } from "./schemas.ts";
+import type { Tenant } from "./tenant.ts";
+import { jsonBody, type ServerEnv, tenantOf, textCheck } from "./validate.ts";
+
+const checkId = textCheck(ID, "the id of a session");
+const checkQuestion = textCheck(QUESTION_ID, "the id of a question");
+
+/**
+ * Routes under `/v1/sessions/:id/approvals`.
+ *
+ * @example
+ * ```ts
+ * import { approvalRoutes } from "./approval_routes.ts";
+ *
+ * if (approvalRoutes().routes.length === 0) throw new Error("unreachable");
+ * ```
+ */
+export function approvalRoutes() {
+  return new Hono<ServerEnv>()
+    .get("/sessions/:id/approvals", async (c) => {
+      const tenant = tenantOf(c);
+      const id = await checkId(c.req.param("id"));
+      const shown = tenant.questions.of(id);
+      if (shown.length === 0 && await tenant.store.stat(id) === null) {
+        throw new NotFoundError(`Cannot find session "${id}": there is none`);
+      }
+      const questions: QuestionView[] = [];
+      for (const question of shown) questions.push(await viewOf(tenant, id, question));
+      return c.json({ questions });
+    })
+    .post("/sessions/:id/approvals/:question", jsonBody(DECISION), async (c) => {
+      const tenant = tenantOf(c);
+      const id = await checkId(c.req.param("id"));
+      const question = await checkQuestion(c.req.param("question"));
+      const { decision, argumentsDigest = null } = c.req.valid("json");
+      const decided = await tenant.questions.decide(id, question, decision, argumentsDigest) ??
+        { ...await decidedInLog(tenant, id, question, argumentsDigest), already: true };
+      if (decided.outcome !== decision) {
+        throw new Refusal(409, "ALREADY_DECIDED", `Cannot decide question "${question}": it was ${decided.outcome}`, {
+          outcome: decided.outcome,
+          seq: decided.seq,
+        });
+      }
+      // Appended is not durable: nobody is told before it is.
+      await tenant.sessions.peek(id)?.agent.session.flush();
+      const { outcome, seq, already } = decided;
+      const view: DecisionView = { id: question, outcome, seq, already };
+      return c.json(view);
+    });
+}
+
+async function viewOf({ sessions }: Tenant, id: string, { request, askedAt }: ShownQuestion): Promise<QuestionView> {
+  const { callSeq } = request;
+  let event: SessionEvent | undefined;
+  const hosted = sessions.peek(id);
+  if (callSeq !== undefined && hosted !== null) {
+    [event] = (await hosted.agent.session.history({ from: callSeq, limit: 1 })).events;
+  }
+  const args = (event?.data as { readonly arguments?: unknown } | undefined)?.arguments;
+  return {
+    id: request.id,
+    toolName: request.toolName,
+    reason: request.reason ?? null,
+    callId: request.callId ?? null,
+    callSeq: callSeq ?? null,
+    arguments: args === undefined ? null : typeof args === "string" ? args : JSON.stringify(args),
+    argumentsDigest: request.argumentsDigest ?? null,
+    askedAt,
+  };
+}
+
+/** What the log says about a question that is not open here. A turn that a crash left open is closed first. */
+async function decidedInLog(tenant: Tenant, id: string, question: string, given: string | null): Promise<Decided> {
+  const row = await tenant.store.stat(id);
+  if (row === null) throw new NotFoundError(`Cannot find session "${id}": there is none`);
+  if (row.state === "open" && !row.live) await tenant.sessions.use(id, () => {});
+  const reader = await tenant.store.open(id, "read");
+  await using _ = reader;
+  const found = await lookFor(reader, question);
+  if (!found.isAsked) throw new NotFoundError(`Cannot find question "${question}" of session "${id}": there is none`);
+  if (found.decided === null) {
+    throw new Refusal(409, "QUESTION_CLOSED", `Cannot decide question "${question}": it is not open here`);
+  }
+  checkDigest(question, found.argumentsDigest, given);
+  return { ...found.decided, argumentsDigest: found.argumentsDigest };
+}
+
+interface Found {
+  isAsked: boolean;
+  argumentsDigest: string | null;
+  decided: Omit<Decided, "argumentsDigest"> | null;
+}
+
+async function lookFor(reader: LogReader, question: string): Promise<Found> {
+  const found: Found = { isAsked: false, argumentsDigest: null, decided: null };
+  for (let from: number | null = 0; from !== null && found.decided === null;) {
+    const page: Awaited<ReturnType<LogReader["read"]>> = await reader.read({ from });
+    for (const event of page.events) {
+      if (isEvent(event, "approval/asked")) found.isAsked ||= event.data.id === question;
+      if (isEvent(event, "approval/bound") && event.data.id === question) {
+        found.argumentsDigest = event.data.argumentsDigest;
+      }
+      if (isEvent(event, "approval/decided") && event.data.id === question) {
+        found.decided = { outcome: event.data.outcome, seq: event.seq };
+      }
+    }
+    from = page.nextFrom;
+  }
+  return found;
+}

@@ -1,0 +1,107 @@
+/**
+ * What a person says to a session: input, cancel, and what became of an effect.
+ *
+ * @module
+ */
+import { Hono } from "hono";
+import { type AgentSession, heardSeq, isEvent, type Message, NotFoundError, settleByPerson } from "../../mod.ts";
+import { hex } from "./auth.ts";
+import { Refusal } from "./problem.ts";
+import { CANCEL, ID, IDEMPOTENCY_KEY, INPUT, type Input, type InputView, SETTLEMENT } from "./schemas.ts";
+import { jsonBody, type ServerEnv, tenantOf, textCheck } from "./validate.ts";
+
+const checkId = textCheck(ID, "the id of a session");
+const checkKey = textCheck(IDEMPOTENCY_KEY, "the Idempotency-Key");
+
+/**
+ * Routes under `/v1/sessions/:id`.
+ *
+ * @example
+ * ```ts
+ * import { inputRoutes } from "./input_routes.ts";
+ *
+ * if (inputRoutes().routes.length === 0) throw new Error("unreachable");
+ * ```
+ */
+export function inputRoutes() {
+  return new Hono<ServerEnv>()
+    .post("/sessions/:id/inputs", jsonBody(INPUT), async (c) => {
+      const id = await checkId(c.req.param("id"));
+      const key = c.req.header("idempotency-key");
+      const messageId = key === undefined ? undefined : await messageIdOf(await checkKey(key));
+      if (c.get("isDraining")()) throw new Refusal(503, "DRAINING", "Cannot take an input: the server is going down");
+      const view = await tenantOf(c).sessions.use(id, ({ agent }) => send(agent, c.req.valid("json"), messageId));
+      return c.json(view, 202);
+    })
+    .post("/sessions/:id/cancel", jsonBody(CANCEL), async (c) => {
+      const tenant = tenantOf(c);
+      const id = await checkId(c.req.param("id"));
+      const hosted = tenant.sessions.peek(id);
+      if (hosted === null) {
+        if (await tenant.store.stat(id) === null) throw new NotFoundError(`Cannot find session "${id}": there is none`);
+        return c.json({ status: "idle" as const }, 202);
+      }
+      hosted.agent.cancel({ kind: "user" }, c.req.valid("json"));
+      return c.json({ status: hosted.agent.status }, 202);
+    })
+    .post("/sessions/:id/settle", jsonBody(SETTLEMENT), async (c) => {
+      const id = await checkId(c.req.param("id"));
+      const { callSeq, verdict, note } = c.req.valid("json");
+      const seq = await tenantOf(c).sessions.use(id, async ({ agent: { session } }) => {
+        const effect = session.folds.unresolved.effects.find((effect) => effect.callSeq === callSeq);
+        if (effect !== undefined && !effect.isClosed) {
+          throw new Refusal(
+            409,
+            "SESSION_RUNNING",
+            `Cannot settle call ${callSeq} of session "${id}": it may be running`,
+          );
+        }
+        return (await settleByPerson(session, { callSeq, verdict, note })).seq;
+      });
+      return c.json({ callSeq, verdict, seq });
+    });
+}
+
+/** Queues an input, durable when it resolves. */
+async function send(agent: AgentSession, { text, mode = "followup" }: Input, id?: string): Promise<InputView> {
+  const { session } = agent;
+  const knownSeq = id === undefined ? null : heardSeq(session.folds.heard, id);
+  if (knownSeq !== null) await checkSame(agent, knownSeq, { id: id!, text, mode });
+  let message: Message;
+  try {
+    message = agent[mode](text, { id });
+  } catch (error) {
+    if (error instanceof RangeError) throw new Refusal(429, "TOO_MANY_REQUESTS", error.message);
+    throw error;
+  }
+  const seq = heardSeq(session.folds.heard, message.id);
+  await session.flush();
+  return { messageId: message.id, seq: seq ?? session.nextSeq - 1, repeated: knownSeq !== null };
+}
+
+/** A key stands for one input, whatever happened since. */
+async function checkSame(
+  { id: sessionId, session }: AgentSession,
+  seq: number,
+  { id, text, mode }: { readonly id: string; readonly text: string; readonly mode: NonNullable<Input["mode"]> },
+): Promise<void> {
+  const { events: [event] } = await session.history({ from: seq, limit: 1 });
+  if (event === undefined || !isEvent(event, "agent/inbox/spliced")) throw new Error(`seq ${seq} is no inbox event`);
+  const { inserted, target } = event.data;
+  const block = inserted.find((message) => message.id === id)?.content[0];
+  const isSameText = block?.type === "text" && (block as { readonly text?: unknown }).text === text;
+  // What was meant for the next step of a turn that was being cancelled waits for the next turn.
+  const isSameMode = mode === "steer" || target === (mode === "followup" ? "next-turn" : "next-step");
+  if (isSameText && isSameMode) return;
+  throw new Refusal(
+    422,
+    "IDEMPOTENCY_MISMATCH",
+    `Cannot send to session "${sessionId}": this Idempotency-Key came with another body before`,
+  );
+}
+
+/** The id of the message that a key stands for. The key itself is not written down. */
+async function messageIdOf(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`holdfast input\n${key}`));
+  return `input-${hex(new Uint8Array(digest)).slice(0, 32)}`;
+}
