@@ -5,7 +5,7 @@ import { openOpfsStore } from "../src/entry/opfs.ts";
 import { FakeOrigin } from "./adapters/opfs/fake_opfs.ts";
 import { repositoryDir } from "./support/paths.ts";
 
-/** What the issue of a newcomer's patience allows. */
+/** What fits a newcomer's first look. */
 const EXAMPLE_LINES_MAX = 25;
 
 const readme = await Deno.readTextFile(`${repositoryDir}/README.md`);
@@ -49,6 +49,15 @@ Deno.test("README: the table of media says what the traits say", async () => {
   ]);
   assertEquals(rows, traits);
   await Deno.remove(root, { recursive: true });
+});
+
+Deno.test("README: the permissions of the server are those of its tasks", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${repositoryDir}/deno.json`));
+  const allowedIn = (task: string) => (tasks[task] as string).split(" ").filter((word) => word.startsWith("--allow-"));
+  const rows = [...readme.matchAll(/^\| `(--allow-[^`]+)`/gm)].map(([, flag]) => flag!);
+  assertEquals(allowedIn("serve:sandbox"), rows);
+  assertEquals(allowedIn("serve"), rows.slice(0, -1));
+  assertMatch(rows.at(-1)!, /^--allow-run=/);
 });
 
 Deno.test("README: the commands and folders it names are there", async () => {

@@ -118,6 +118,15 @@ export type PageRequest = {
   readonly [Verb in PageVerb]: { readonly request: number; readonly verb: Verb; readonly ask: PageCalls[Verb]["ask"] };
 }[PageVerb];
 
+/**
+ * Posted once, before anything is asked, by a page that a server gave: who it may speak for there. It is no request: it has no
+ * answer, and a worker that needs no server does not look at it.
+ */
+export interface ServerTokenMessage {
+  readonly kind: "server-token";
+  readonly token: string;
+}
+
 /** The answer to one question. */
 export type WorkerReply =
   | { readonly kind: "reply"; readonly request: number; readonly answer: unknown }

@@ -1,5 +1,6 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { LogBuilder } from "../fold/log_builder.ts";
+import { canBubblewrap, canLandlock } from "../sandbox/host.ts";
 import { COMMAND, document, holdfast, logBytes, TempFolder, writeLog } from "./cli.ts";
 
 function oneTurn(): LogBuilder {
@@ -20,10 +21,41 @@ Deno.test("doctor says what runtime and medium promise, measures the disk, and l
   assertEquals([json.root, json.traits.medium, json.traits.sync], [folder.root, "file", "device"]);
   assert(json.sync.p50Ms > 0 && json.sync.p99Ms >= json.sync.p50Ms);
   assertEquals([json.disk.files, json.disk.isComplete, json.sessions], [1, true, { ok: 1 }]);
-  assertEquals([json.looseModes, json.sandbox, json.deletions], [[], null, 0]);
+  assertEquals([json.looseModes, json.deletions], [[], 0]);
   const { stdout } = await holdfast(["doctor"], { cwd: folder.path });
   for (const word of ["lockScope", "sync latency", "disk use", "kill -9"]) assertStringIncludes(stdout, word);
   assertEquals(folder.snapshot(), before);
+});
+
+Deno.test("doctor tries the sandbox and says for each dimension what is enforced, or why no command runs", async () => {
+  await using folder = new TempFolder();
+  const { json } = await document(["doctor"], { cwd: folder.path });
+  assertEquals(json.sandbox.map(({ mode }: { mode: string }) => mode), ["read-only", "workspace-write"]);
+  for (const { provider, enforcement, reason, gaps } of json.sandbox) {
+    if (!canBubblewrap && !canLandlock) {
+      assertEquals([provider, enforcement], [null, null]);
+      assert(reason.length > 0);
+      continue;
+    }
+    assertEquals([provider, reason], [canBubblewrap ? "bubblewrap" : "landlock", null]);
+    assertEquals(Object.keys(enforcement), ["files", "network", "processes", "environment"]);
+    // Nothing is "full" beside a gap in it.
+    for (const [dimension, level] of Object.entries(enforcement)) {
+      assertEquals(level === "full", !gaps.some((gap: { dimension: string }) => gap.dimension === dimension));
+    }
+  }
+  const { stdout } = await holdfast(["doctor"], { cwd: folder.path });
+  assertMatch(stdout, /sandbox, read-only +(bubblewrap: files|landlock: files|no command runs: )/);
+  assertMatch(stdout, /sandbox, workspace-write +/);
+});
+
+Deno.test("doctor says why a folder cannot be opened for writing commands", async () => {
+  await using folder = new TempFolder();
+  const { code, json } = await document(["doctor", "--root", folder.root], { cwd: "/" });
+  assertEquals(code, 0);
+  const [, writing] = json.sandbox;
+  assertEquals([writing.mode, writing.provider, writing.enforcement], ["workspace-write", null, null]);
+  assertMatch(writing.reason, /Cannot confine/);
 });
 
 Deno.test("doctor of a root that is not there makes nothing", async () => {

@@ -28,7 +28,7 @@ Deno.test("run with a prompt streams the answer, shows calls, results and tokens
   assertMatch(stdout, /\n← ok: .*a\.txt/);
   assertMatch(stdout, /\n {2}\(\d+ tokens in, \d+ out\)\n$/);
   const [id] = await idsIn(folder);
-  assertMatch(stderr, new RegExp(`^session ${id}, model demo:demo, workspace ${folder.path}\n$`));
+  assertMatch(stderr, new RegExp(`^session ${id}, model demo:demo, workspace ${folder.path}, shell read-only\n$`));
   const { json: [row] } = await document(["verify", id!], { cwd: folder.path });
   assertEquals([row.damage, row.open, row.torn, row.live], [null, null, null, false]);
   const { json: { header } } = await document(["show", id!, "--limit", "0"], { cwd: folder.path });

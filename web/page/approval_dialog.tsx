@@ -94,9 +94,7 @@ export function ApprovalDialog({ question, waiting, onAnswer, onLater, onCrash }
       <p id="approval-reason" class="said">
         <ExactText text={shortened(question.reason)} />
       </p>
-      {question.fileChange === null
-        ? <JsonText text={prettyJson(question.argumentsText)} label="Arguments" />
-        : <FileChange change={question.fileChange} argumentsText={question.argumentsText} />}
+      <Proposed question={question} />
       <p class="facts">
         {question.callSeq === null
           ? "No call stands behind this question."
@@ -146,6 +144,33 @@ export function ApprovalDialog({ question, waiting, onAnswer, onLater, onCrash }
       )}
     </dialog>
   );
+}
+
+/** What would be done: a change of a file, a command, or the arguments as they are. */
+function Proposed({ question: { fileChange, toolName, argumentsText } }: { readonly question: OpenQuestion }) {
+  if (fileChange !== null) return <FileChange change={fileChange} argumentsText={argumentsText} />;
+  const command = toolName === "shell" ? commandIn(argumentsText) : null;
+  if (command === null) return <JsonText text={prettyJson(argumentsText)} label="Arguments" />;
+  return (
+    <>
+      <p class="facts">The command, as the shell gets it:</p>
+      <pre class="diff command" tabIndex={0} role="region" aria-label="Command"><ExactText text={command} /></pre>
+      <details open>
+        <summary>Exact arguments</summary>
+        <JsonText text={prettyJson(argumentsText)} label="Arguments" />
+      </details>
+    </>
+  );
+}
+
+/** The script of a shell call; `null` when its arguments hold none. */
+function commandIn(argumentsText: string): string | null {
+  try {
+    const { command } = JSON.parse(argumentsText) as { readonly command?: unknown };
+    return typeof command === "string" ? command : null;
+  } catch {
+    return null;
+  }
 }
 
 function FileChange({ change, argumentsText }: {

@@ -7,6 +7,7 @@
  */
 import { defineTool, readArguments, type Tool, TOOL_OUTCOME_UNKNOWN, ToolError } from "../../mod.ts";
 import type { BankEntry } from "../protocol.ts";
+import { ownPath } from "./own_path.ts";
 import type { KeyValues } from "./platform.ts";
 
 /** A bank that can be paid at. */
@@ -60,9 +61,7 @@ export function remoteBank(path: string, fetch: typeof globalThis.fetch): Bank {
 
 /** The path of a remote bank in the worker's own address; `null` when there is none, or it leads to another origin. */
 export function bankPath(workerUrl: string): string | null {
-  const path = new URL(workerUrl).searchParams.get("bank");
-  if (path === null || !path.startsWith("/")) return null;
-  return new URL(path, workerUrl).origin === new URL(workerUrl).origin ? path : null;
+  return ownPath(workerUrl, "bank");
 }
 
 /** The tool that pays there. */

@@ -33,6 +33,8 @@ const SENTENCES: readonly (readonly [tool: string, sentence: string])[] = [
   ["http_request", "post some text to http://127.0.0.1:8080/"],
   ["http_request", "pay 10 to alice at http://127.0.0.1:8080"],
   ["pay", "pay 10 to alice"],
+  ["shell", "run ls -l"],
+  ["shell", "run touch made.txt in workspace-write because I want the file"],
 ];
 
 /** What can be said where these tools are. */
@@ -116,7 +118,7 @@ function decide(request: ModelRequest): Decision {
 
 /** "and" ends a clause only before a verb we know, so that a text may hold the word. */
 const CLAUSE_END =
-  /\s*[,;]?\s+(?:and then|and|then)\s+(?=(?:list|read|show|write|delete|remove|pay|get|fetch|post)\b)/i;
+  /\s*[,;]?\s+(?:and then|and|then)\s+(?=(?:list|read|show|write|delete|remove|pay|get|fetch|post|run)\b)/i;
 
 function understand(clause: string, offered: ReadonlySet<string>): Call | null {
   const text = clause.trim().replace(/^please\s+/i, "").replace(/[.!]$/, "");
@@ -140,6 +142,14 @@ function understand(clause: string, offered: ReadonlySet<string>): Call | null {
   }
   if (offered.has("pay") && (found = text.match(/^pay (\d+(?:\.\d+)?) to (\S+)$/i))) {
     return { name: "pay", arguments: { to: found[2]!, amount: found[1]! } };
+  }
+  if (
+    offered.has("shell") &&
+    (found = text.match(/^run ([^]+?)(?: in (workspace-write|danger-full-access) because ([^]+))?$/i))
+  ) {
+    const [, command, mode, justification] = found;
+    const wider = mode === undefined ? {} : { sandbox_permissions: mode.toLowerCase(), justification: justification! };
+    return { name: "shell", arguments: { command: command!, ...wider } };
   }
   if ((found = text.match(/^(?:get|fetch) (https?:\S+)$/i))) {
     return { name: "http_request", arguments: { method: "GET", url: found[1]! } };

@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import type { StorageTraits } from "../../../mod.ts";
+import { commandDoor, type SandboxState, stateText } from "../../server/door.ts";
 import type { Command } from "../command.ts";
 import { DELETIONS_NAME, readDeletions } from "../deletions.ts";
 import { diskUse } from "../disk_use.ts";
@@ -14,36 +15,42 @@ import { SYNC_SAMPLES, syncLatency } from "../sync_latency.ts";
 /** How many loose modes are printed one by one. */
 const LOOSE_SHOWN_MAX = 20;
 
+/** The modes that confine; the third one never does. */
+const CONFINED_MODES = ["read-only", "workspace-write"] as const;
+
 /**
- * Prints promises, sync latency, disk use, session states and file modes. Exit code 1 when a mode is too loose or a session
- * damaged. Writes only a scratch file that has no name any more while it is measured.
+ * Prints promises, sync latency, disk use, session states, file modes, and what confines a command here. Exit code 1 when a mode is
+ * too loose or a session damaged. Leaves nothing: a scratch file has no name any more while it is measured, and the sandbox is
+ * tried in a temporary folder.
  */
 export const doctor: Command = {
   spec: {
     name: "doctor",
     positionals: "",
-    help: "what this runtime and medium promise, measured sync latency, disk use, loose file modes",
+    help: "what this runtime, medium and sandbox promise, measured; disk use, loose file modes",
     flags: {},
     count: [0, 0],
   },
-  async run({ out, root, openStore }) {
+  async run({ out, root, cwd, openStore }) {
     await using store = openStore();
     using line = out.progress("looking at the sessions");
     const sessions: Record<string, number> = {};
     for await (const row of store.list()) sessions[row.state] = (sessions[row.state] ?? 0) + 1;
     line.report("measuring the disk");
     const { files, sizeBytes, isComplete, unreadable, loose } = diskUse(root);
+    const sync = syncLatency(root);
+    line.report("trying the sandbox");
     const report = {
       runtime: runtimeName(),
       root,
       traits: store.traits,
       promise: promiseOf(store.traits),
-      sync: syncLatency(root),
+      sync,
       disk: { files, sizeBytes, isComplete, unreadable },
       sessions,
       deletions: readDeletions(root).filter(({ state }) => state === "deleted").length,
       looseModes: loose,
-      sandbox: null,
+      sandbox: await sandboxStates(cwd, root),
     };
     line[Symbol.dispose]();
     out.json(report);
@@ -59,6 +66,14 @@ export const doctor: Command = {
   },
 };
 
+/** What would confine a command that works in this folder, one answer for each mode. */
+async function sandboxStates(workspace: string, root: string): Promise<readonly SandboxState[]> {
+  const door = commandDoor({ workspace, hidden: [root] });
+  const states: SandboxState[] = [];
+  for (const mode of CONFINED_MODES) states.push(await door.state(mode));
+  return states;
+}
+
 type Report = {
   readonly runtime: string;
   readonly root: string;
@@ -68,9 +83,10 @@ type Report = {
   readonly disk: Omit<ReturnType<typeof diskUse>, "loose">;
   readonly sessions: Readonly<Record<string, number>>;
   readonly deletions: number;
+  readonly sandbox: readonly SandboxState[];
 };
 
-function rowsOf({ runtime, root, traits, promise, sync, disk, sessions, deletions }: Report): string[][] {
+function rowsOf({ runtime, root, traits, promise, sync, disk, sessions, deletions, sandbox }: Report): string[][] {
   const latency = sync === null
     ? "not measured: neither the root's file system nor the temporary folder can be written"
     : `p50 ${sync.p50Ms.toFixed(2)} ms, p99 ${sync.p99Ms.toFixed(2)} ms (${SYNC_SAMPLES} × 200 B, ${sync.where})`;
@@ -86,7 +102,7 @@ function rowsOf({ runtime, root, traits, promise, sync, disk, sessions, deletion
     ],
     ["sessions", Object.entries(sessions).map(([state, count]) => `${count} ${state}`).join(", ") || "none"],
     ["deletions", deletions === 0 ? "none recorded" : `${deletions} recorded in ${DELETIONS_NAME}`],
-    ["sandbox", "none: no tool of this build starts a process"],
+    ...sandbox.map((state) => [`sandbox, ${state.mode}`, stateText(state)]),
   ];
 }
 

@@ -8,6 +8,7 @@ import {
   type AgentSession,
   type Approver,
   createAgent,
+  isEvent,
   type Model,
   readSession,
   type SessionRow,
@@ -21,6 +22,7 @@ import { withHangup } from "../interrupt.ts";
 import { modelOf } from "../model_spec.ts";
 import { tellResumed, tellUnresolved } from "../outcomes.ts";
 import { terminalApprover } from "../question.ts";
+import { agentShell, SANDBOX_FLAG, type ShellSetting, shellSetting, surroundingsText } from "../shell.ts";
 import type { Terminal } from "../terminal.ts";
 import { Transcript } from "../transcript.ts";
 import { UsageError } from "../usage.ts";
@@ -51,6 +53,7 @@ export const run: Command = {
       workspace: { value: "DIR", help: "the folder the file tools see (default: the session's, else the current one)" },
       "create-workspace": { help: "make that folder when it is not there" },
       "keyed-origin": { value: "URL", many: true, help: "an origin that deduplicates by Idempotency-Key" },
+      sandbox: SANDBOX_FLAG,
     },
     count: [0, Infinity],
   },
@@ -66,6 +69,7 @@ export const run: Command = {
     // What is wrong with a flag is said before anything is read or made.
     if (args.has("workspace")) workspaceOf(context, null);
     agentTools(context, context.cwd);
+    const sandbox = shellSetting(context) ?? "read-only";
     const model = modelOf(args.text("model") ?? "demo", context);
     const prompt = await promptOf(context);
     if (prompt === null && (!host.hasTerminal || out.isJson)) {
@@ -76,7 +80,10 @@ export const run: Command = {
     await using store = context.openStore();
     const row = await chosenSession(store, context);
     if (row !== null && !args.has("model")) await checkSameModel(store, row, model);
-    return await withHangup(host, (hangup) => runSession(context, store, { row, model, approve, prompt, hangup }));
+    return await withHangup(
+      host,
+      (hangup) => runSession(context, store, { row, model, approve, sandbox, prompt, hangup }),
+    );
   },
 };
 
@@ -98,6 +105,7 @@ interface Plan {
   readonly row: SessionRow | null;
   readonly model: Model;
   readonly approve: "ask" | "refuse";
+  readonly sandbox: ShellSetting;
   /** `null` for a conversation. */
   readonly prompt: string | null;
   /** Aborts when the terminal is closed. */
@@ -106,26 +114,25 @@ interface Plan {
 
 async function runSession(context: CommandContext, store: SessionStore, plan: Plan): Promise<ExitCode> {
   const { out, host } = context;
-  const { row, model, approve, prompt, hangup } = plan;
+  const { row, model, approve, sandbox, prompt, hangup } = plan;
   const workspace = workspaceOf(context, row);
   const transcript = new Transcript(out);
   if (context.args.has("create-workspace") && makeWorkspace(workspace)) {
     transcript.note(`Made the folder ${workspace}: the agent's files go there`);
   }
-  // Set when somebody should have been asked and there was nobody.
-  let lacksApprover = false;
-  let askPerson: Approver = () => {
-    lacksApprover = true;
-    return undefined;
-  };
+  const hasPerson = host.hasTerminal && !out.isJson;
+  const shell = sandbox === "off" ? null : agentShell(context, workspace, sandbox);
+  let askPerson: Approver = () => undefined;
   const agent = createAgent({
     store,
     model,
-    tools: agentTools(context, workspace),
-    approvers: [(request, signal) => askPerson(request, signal)],
+    tools: [...agentTools(context, workspace), ...(shell === null ? [] : [shell.tool])],
+    approvers: hasPerson ? [(request, signal) => askPerson(request, signal)] : [],
     approvalPolicy: approve === "refuse" ? "never" : "ask",
-    systemPrompt: `You are an agent. Your tools see the folder "${workspace}" and nothing else of this machine.`,
+    systemPrompt: surroundingsText(workspace, sandbox),
   });
+  // Set when somebody should have been asked and there was nobody.
+  let lacksApprover = false;
 
   const session = await openAgentSession(agent, row, workspace, context);
   let terminal: Terminal | null = null;
@@ -133,11 +140,26 @@ async function runSession(context: CommandContext, store: SessionStore, plan: Pl
   let document: unknown;
   try {
     await using _ = session;
-    terminal = host.hasTerminal && !out.isJson ? host.openTerminal() : null;
+    terminal = hasPerson ? host.openTerminal() : null;
     hangup.addEventListener("abort", () => terminal?.close());
-    if (terminal !== null) askPerson = terminalApprover(terminal, transcript, session.session);
-    session.subscribe((live) => transcript.watch(live));
-    transcript.note(`session ${session.id}, model ${model.provider}:${model.id}, workspace ${workspace}`);
+    if (terminal !== null) {
+      const ask = terminalApprover(terminal, transcript, session.session);
+      askPerson = async (request, signal) => {
+        // Whoever is asked knows what confines the command, and not what should.
+        const told = request.toolName === shell?.tool.name ? await shell.tell() : null;
+        if (told !== null) transcript.note(told);
+        return await ask(request, signal);
+      };
+    }
+    session.subscribe((live) => {
+      if (live.kind === "event" && isEvent(live.event, "approval/decided") && !hasPerson) {
+        lacksApprover ||= live.event.data.outcome === "unavailable";
+      }
+      transcript.watch(live);
+    });
+    transcript.note(
+      `session ${session.id}, model ${model.provider}:${model.id}, workspace ${workspace}, shell ${sandbox}`,
+    );
     const note = (text: string) => transcript.note(text);
     if (session.resumed !== null) tellResumed(session.resumed, note);
     tellUnresolved(session.id, session.session.folds.unresolved.effects, context, note);

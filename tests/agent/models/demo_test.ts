@@ -72,6 +72,21 @@ Deno.test("demo() pays at a bank that needs no address where there is one, and o
   assertStringIncludes(bankless.text, "deno task start");
 });
 
+Deno.test("demo() runs a command where there is a shell, and can ask for a wider mode", async () => {
+  const shell = { name: "shell", description: "", parameters: {} };
+  assertEquals(await callsOf("run ls -l and then run make test", [shell]), [
+    ["shell", { command: "ls -l" }],
+    ["shell", { command: "make test" }],
+  ]);
+  assertEquals(await callsOf("run echo a in b >c in workspace-write because I want the file.", [shell]), [["shell", {
+    command: "echo a in b >c",
+    sandbox_permissions: "workspace-write",
+    justification: "I want the file",
+  }]]);
+  assertEquals(await callsOf("run ls"), []);
+  assertStringIncludes((await answer([user("dance")], [shell])).text, "- run ls -l\n");
+});
+
 Deno.test("demo() makes two calls in one message, when a sentence joins two", async () => {
   const { calls, finish, text } = await answer([
     user("pay 10 to alice at http://127.0.0.1:1 and pay 5.5 to bob at http://127.0.0.1:1/p and write x and y to a.txt"),
