@@ -145,7 +145,7 @@ Deno.test({
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("button", { name: /Decide later/ }).click();
       await page.getByRole("button", { name: "Stop" }).click();
-      await page.locator(".outcome", { hasText: "ABORTED_BEFORE_DISPATCH" }).waitFor();
+      await page.getByText("the turn was stopped, and the question with it").waitFor();
       await answered(page, "run echo x >never in danger-full-access because three", "Approve once");
       await page.locator(".result.error", { hasText: "this server allows workspace-write at most" }).waitFor();
       await page.locator(".outcome", { hasText: "MODE_REFUSED" }).waitFor();
