@@ -5,7 +5,7 @@ import { openOpfsStore } from "../src/entry/opfs.ts";
 import { FakeOrigin } from "./adapters/opfs/fake_opfs.ts";
 import { repositoryDir } from "./support/paths.ts";
 
-/** What the issue of a newcomer's patience allows. */
+/** What fits a newcomer's first look. */
 const EXAMPLE_LINES_MAX = 25;
 
 const readme = await Deno.readTextFile(`${repositoryDir}/README.md`);
