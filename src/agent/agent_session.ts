@@ -88,7 +88,6 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
   static async start(parts: AgentSessionParts, source: "create" | "resume"): Promise<AgentSession> {
     const agent = new AgentSession(parts);
     try {
-      agent.#loop.inbox.putBackUntold();
       await parts.settings.hooks.serial("agent/created", [{ agent, source }], { subject: parts.session });
     } catch (error) {
       await agent.close().catch((error) => parts.watchers.tell({ kind: "error", error }));
@@ -251,6 +250,8 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
   }
 
   #insert(target: InboxTarget, message: Message): Message {
+    // Not at the resume: opening a log again adds nothing to it.
+    this.#loop.inbox.putBackUntold();
     if (heardSeq(this.session.folds.heard, message.id) === null) this.#loop.inbox.insert(target, [message]);
     return message;
   }

@@ -95,12 +95,14 @@ export class Inbox {
   }
 
   /**
-   * Puts back, at the front, what a turn took before a crash ended it and nobody was told.
+   * Puts back, at the front, what a turn took before a crash or a shutdown ended it and nobody was told. Does nothing while a
+   * turn is open: what it took is on its way.
    *
    * @throws whatever refused an append; what was put back before stays so
    */
   putBackUntold(): void {
-    const { taken } = this.#session.folds.inbox;
+    const { inbox: { taken }, brackets } = this.#session.folds;
+    if (brackets.turn !== null) return;
     for (const target of TARGETS) {
       const inserted = taken.filter((entry) => entry.target === target).map(({ message }) => message);
       if (inserted.length === 0) continue;

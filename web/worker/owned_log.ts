@@ -123,7 +123,8 @@ export class OwnedLog {
 
   /** Runs messages that an earlier owner took and never came to. */
   wakeInbox(): void {
-    const [waiting] = this.agent.session.folds.inbox.nextTurn;
+    const { nextTurn, taken } = this.agent.session.folds.inbox;
+    const waiting = taken.find(({ target }) => target === "next-turn")?.message ?? nextTurn[0];
     if (waiting !== undefined) this.agent.followup(waiting.content, { id: waiting.id });
   }
 
