@@ -43,6 +43,7 @@ try {
   await page.goto(`http://127.0.0.1:${server.addr.port}/`);
   await page.exposeFunction("tell", tell);
   await page.evaluate((request) => {
+    // DevTools puts `tell` there, which no type knows.
     const { tell } = globalThis as unknown as { tell(message: unknown): Promise<void> };
     const [, version = "of unknown version"] = /Chrome\/([0-9.]+)/.exec(navigator.userAgent) ?? [];
     const worker = new Worker("/worker.js", { type: "module" });

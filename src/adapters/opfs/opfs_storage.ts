@@ -63,6 +63,7 @@ export interface OpfsStorageOptions {
  */
 export async function openOpfsStorage(options: OpfsStorageOptions = {}): Promise<StoragePort> {
   const root = nameParts(options.root ?? DEFAULT_ROOT);
+  // Our types know the names of Deno and a page, not those of a worker; the probe asks for each before it is used.
   const platform = options.platform ?? await findPlatform(globalThis as unknown as ProbeScope);
   const storage = new OpfsStorage(new OpfsResources(platform, root));
   await storage.askWhetherPersisted();

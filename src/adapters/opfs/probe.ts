@@ -71,7 +71,10 @@ const PROBE_TRIES_MAX = 20;
  * if (found.usable || found.reason !== "no-storage") throw new Error("unreachable");
  * ```
  */
-export async function probeOpfs(scope: ProbeScope = globalThis as unknown as ProbeScope): Promise<OpfsProbe> {
+export async function probeOpfs(
+  // Our types do not know a worker's names: every member of ProbeScope is optional, and looked for.
+  scope: ProbeScope = globalThis as unknown as ProbeScope,
+): Promise<OpfsProbe> {
   const found = await findFoundation(scope);
   if ("reason" in found) return found;
   return { usable: true, persisted: await found.storage.persisted?.().catch(() => false) ?? false };
