@@ -7,7 +7,14 @@
  * @see man 1 bwrap
  * @module
  */
-import { findLauncher, innerLandlockArguments, type Launcher, type LauncherOptions, partInReach } from "./launcher.ts";
+import {
+  findLauncher,
+  innerLandlockArguments,
+  type Launcher,
+  type LauncherOptions,
+  partInReach,
+  partsInTmp,
+} from "./launcher.ts";
 import type { ResolvedPolicy } from "./policy.ts";
 import { measuredGaps, PIPES, type ProviderHost, type SandboxProvider, type Wrapped } from "./provider.ts";
 import type { Gap } from "./report.ts";
@@ -88,7 +95,11 @@ function wrap(argv: readonly string[], policy: ResolvedPolicy, parts: Bubblewrap
   const { program, machine, lacks, inner } = parts;
   const filter = socketFilter(machine, "internet");
   const command = inner === null ? argv : [...inner.launcher, ...innerLandlockArguments(argv, policy)];
-  const args = bubblewrapArguments(command, policy, { lacks, ...(filter === null ? {} : { filterFd: 3 }) });
+  const args = bubblewrapArguments(command, policy, {
+    lacks,
+    keptInTmp: inner === null ? [] : partsInTmp(inner),
+    ...(filter === null ? {} : { filterFd: 3 }),
+  });
   return {
     // fd 3 carries the filter to bwrap, which closes it. Nothing of it reaches the command.
     argv: filter === null
@@ -106,6 +117,7 @@ function wrap(argv: readonly string[], policy: ResolvedPolicy, parts: Bubblewrap
  *
  * @param options.filterFd where it reads the filter for system calls
  * @param options.lacks options that this version does not know
+ * @param options.keptInTmp what stays visible, and cannot be written, below the private /tmp
  *
  * @example
  * ```ts
@@ -120,9 +132,13 @@ function wrap(argv: readonly string[], policy: ResolvedPolicy, parts: Bubblewrap
 export function bubblewrapArguments(
   argv: readonly string[],
   policy: ResolvedPolicy,
-  options: { readonly filterFd?: number; readonly lacks?: readonly string[] } = {},
+  options: {
+    readonly filterFd?: number;
+    readonly lacks?: readonly string[];
+    readonly keptInTmp?: readonly string[];
+  } = {},
 ): string[] {
-  const { filterFd, lacks = [] } = options;
+  const { filterFd, lacks = [], keptInTmp = [] } = options;
   const { mode, workspace, cwd, network, protectedPaths, hidden, limits } = policy;
   const sized = (bytes: number) => lacks.includes("--size") ? [] : ["--size", String(bytes)];
   const args = ["--ro-bind", "/", "/", "--dev", "/dev"];
@@ -136,7 +152,9 @@ export function bubblewrapArguments(
   args.push("--cap-drop", "ALL");
   if (!lacks.includes("--disable-userns")) args.push("--disable-userns");
   if (mode === "workspace-write") {
-    args.push(...sized(limits.tmpBytes), "--tmpfs", "/tmp", "--bind", workspace, workspace);
+    args.push(...sized(limits.tmpBytes), "--tmpfs", "/tmp");
+    for (const path of keptInTmp) args.push("--ro-bind", path, path);
+    args.push("--bind", workspace, workspace);
     for (const path of protectedPaths) args.push("--ro-bind", path, path);
   }
   for (const { path, isFolder } of hidden) {

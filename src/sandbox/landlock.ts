@@ -7,10 +7,18 @@
  * @see man 7 landlock
  * @module
  */
-import { findLauncher, landlockArguments, type Launcher, type LauncherOptions, partInReach } from "./launcher.ts";
+import {
+  findLauncher,
+  landlockArguments,
+  type Launcher,
+  type LauncherOptions,
+  partInReach,
+  partsInTmp,
+} from "./launcher.ts";
 import type { ResolvedPolicy } from "./policy.ts";
 import { measuredGaps, type ProviderHost, type SandboxProvider, type Wrapped } from "./provider.ts";
 import type { Gap } from "./report.ts";
+import { PRIVATE_TMP } from "./private_tmp.ts";
 import { socketFilter } from "./seccomp.ts";
 
 /**
@@ -55,8 +63,11 @@ function gapsOfAbi(abi: number): readonly Gap[] {
 function wrap(argv: readonly string[], policy: ResolvedPolicy, found: Launcher): Wrapped {
   const part = partInReach(found, policy);
   if (part !== null) throw new Error(`${part} is part of the sandbox itself, and the command could change it`);
+  // A command that could write all of /tmp could change what lies in it; it gets a folder of its own there.
+  const sharesTmp = partsInTmp(found).length === 0;
+  const ownTmp = policy.mode === "workspace-write" && !sharesTmp ? [PRIVATE_TMP] : [];
   return {
-    argv: [...found.supervisor, ...found.launcher, ...landlockArguments(argv, policy)],
+    argv: [...found.supervisor, ...ownTmp, ...found.launcher, ...landlockArguments(argv, policy, { sharesTmp })],
     input: null,
     holdsInput: true,
     environment: found.environment,

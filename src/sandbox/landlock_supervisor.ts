@@ -1,27 +1,36 @@
 /**
  * A program: runs another one, adopts whatever that leaves behind, and ends it all when the program or the server ends.
  *
- * Arguments: the program's command line. Standard input stays open as long as the server lives.
+ * Arguments: `--private-tmp`, if the program gets a temporary folder of its own; the program's command line. Standard input stays open as long as the server lives.
  *
  * @module
  */
 import { openLibc } from "./libc.ts";
+import { PRIVATE_TMP, PRIVATE_TMP_VARIABLE } from "./private_tmp.ts";
 import { KILL_TREE } from "./process_tree.ts";
 
 const PR_SET_CHILD_SUBREAPER = 36;
 /** What shells use for "could not be started". The launcher uses it too. */
 const EXIT_REFUSED = 125;
 
-if (import.meta.main) await supervise(Deno.args);
+if (import.meta.main) {
+  if (Deno.args[0] === PRIVATE_TMP) await supervise(Deno.args.slice(1), Deno.makeTempDirSync({ prefix: "holdfast-" }));
+  else await supervise(Deno.args, null);
+}
 
-async function supervise([program, ...args]: readonly string[]): Promise<never> {
+async function supervise([program, ...args]: readonly string[], privateTmp: string | null): Promise<never> {
   const libc = openLibc();
   // From here on orphans below this process become its children, whatever session they are in.
   if (libc.prctl(PR_SET_CHILD_SUBREAPER, 1n) !== 0) refuse(`prctl failed with errno ${libc.errno()}`);
   let child: Deno.ChildProcess;
   try {
-    child = new Deno.Command(program!, { args: [...args], stdin: "null", stdout: "inherit", stderr: "inherit" })
-      .spawn();
+    child = new Deno.Command(program!, {
+      args: [...args],
+      env: privateTmp === null ? {} : { [PRIVATE_TMP_VARIABLE]: privateTmp },
+      stdin: "null",
+      stdout: "inherit",
+      stderr: "inherit",
+    }).spawn();
   } catch (error) {
     refuse(error instanceof Error ? error.message : String(error));
   }
@@ -37,6 +46,11 @@ async function supervise([program, ...args]: readonly string[]): Promise<never> 
     stdout: "null",
     stderr: "null",
   }).output().catch(() => {/* No process can be started: whoever bounds their number ends them. */});
+  if (privateTmp !== null) {
+    try {
+      Deno.removeSync(privateTmp, { recursive: true });
+    } catch { /* The command took the rights from a folder of its own: it stays, as it would in /tmp. */ }
+  }
   Deno.exit(status === null ? EXIT_REFUSED : status.code);
 }
 

@@ -72,12 +72,13 @@ export async function findLauncher({ shell }: ProviderHost, options: LauncherOpt
     launcher: [...run, modules.launcher],
     environment,
     abi,
-    parts: [deno, modules.supervisor, modules.launcher, cache],
+    parts: [deno, folderOf(modules.supervisor), folderOf(modules.launcher), cache],
   };
 }
 
 /**
- * The part of the launcher that a command could change, so that the next one would run without it; `null` when there is none.
+ * The part of the launcher that a command could change in its workspace, so that the next one would run without it; `null` when
+ * there is none. Those in /tmp are kept out of reach otherwise: see {@link partsInTmp}.
  *
  * @example
  * ```ts
@@ -91,13 +92,29 @@ export async function findLauncher({ shell }: ProviderHost, options: LauncherOpt
  */
 export function partInReach({ parts }: Launcher, { mode, workspace }: ResolvedPolicy): string | null {
   if (mode === "read-only") return null;
-  const inReach = (path: string) =>
-    isInside(path, workspace) || isInside(path, "/tmp") || (path.startsWith("/") && isInside(workspace, path));
-  return parts.find(inReach) ?? null;
+  return parts.find((path) => isInside(path, workspace) || (path.startsWith("/") && isInside(workspace, path))) ?? null;
+}
+
+/**
+ * The parts of the launcher that lie in /tmp, so that a command must not be able to write all of it.
+ *
+ * @example
+ * ```ts
+ * import { type Launcher, partsInTmp } from "./launcher.ts";
+ *
+ * function mayShareTmp(launcher: Launcher): boolean {
+ *   return partsInTmp(launcher).length === 0;
+ * }
+ * ```
+ */
+export function partsInTmp({ parts }: Launcher): readonly string[] {
+  return [...new Set(parts.filter((path) => isInside(path, "/tmp")))];
 }
 
 /**
  * The arguments of the launcher, as the only sandbox.
+ *
+ * @param options.sharesTmp whether the command may write the host's /tmp. Default: true
  *
  * @example
  * ```ts
@@ -109,10 +126,15 @@ export function partInReach({ parts }: Launcher, { mode, workspace }: ResolvedPo
  * }
  * ```
  */
-export function landlockArguments(argv: readonly string[], policy: ResolvedPolicy): string[] {
+export function landlockArguments(
+  argv: readonly string[],
+  policy: ResolvedPolicy,
+  { sharesTmp = true }: { readonly sharesTmp?: boolean } = {},
+): string[] {
   const { mode, workspace, cwd, network, environment } = policy;
   const args = ["--ro", "/", "--rw", "/dev/null"];
-  if (mode === "workspace-write") args.push("--rw", "/tmp", "--rw", workspace);
+  if (mode === "workspace-write" && sharesTmp) args.push("--rw", "/tmp");
+  if (mode === "workspace-write") args.push("--rw", workspace);
   args.push("--network", network);
   for (const [name, value] of Object.entries(environment)) args.push("--env", `${name}=${value}`);
   args.push("--cwd", cwd, "--", ...argv);
@@ -141,6 +163,11 @@ export function innerLandlockArguments(argv: readonly string[], policy: Resolved
   for (const [name, value] of Object.entries(environment)) args.push("--env", `${name}=${value}`);
   args.push("--cwd", cwd, "--", ...argv);
   return args;
+}
+
+/** A module's folder holds what the module imports. */
+function folderOf(module: string): string {
+  return module.replace(/\/[^/]*$/, "");
 }
 
 function modulePath(name: string): string {
