@@ -18,7 +18,7 @@ import {
 import type { ResolvedPolicy } from "./policy.ts";
 import { measuredGaps, type ProviderHost, type SandboxProvider, type Wrapped } from "./provider.ts";
 import type { Gap } from "./report.ts";
-import { PRIVATE_TMP } from "./private_tmp.ts";
+import { PRIVATE_TMP, privateTmpIn } from "./private_tmp.ts";
 import { socketFilter } from "./seccomp.ts";
 
 /**
@@ -64,12 +64,14 @@ function wrap(argv: readonly string[], policy: ResolvedPolicy, found: Launcher):
   const part = partInReach(found, policy);
   if (part !== null) throw new Error(`${part} is part of the sandbox itself, and the command could change it`);
   // A command that could write all of /tmp could change what lies in it; it gets a folder of its own there.
-  const sharesTmp = partsInTmp(found).length === 0;
-  const ownTmp = policy.mode === "workspace-write" && !sharesTmp ? [PRIVATE_TMP] : [];
+  const hasOwnTmp = policy.mode === "workspace-write" && partsInTmp(found).length > 0;
+  const privateTmp = hasOwnTmp ? privateTmpIn(found.tmp) : null;
+  const makesTmp = privateTmp === null ? [] : [PRIVATE_TMP, privateTmp];
   return {
-    argv: [...found.supervisor, ...ownTmp, ...found.launcher, ...landlockArguments(argv, policy, { sharesTmp })],
+    argv: [...found.supervisor, ...makesTmp, ...found.launcher, ...landlockArguments(argv, policy, privateTmp)],
     input: null,
     holdsInput: true,
     environment: found.environment,
+    removes: privateTmp,
   };
 }

@@ -8,7 +8,6 @@
  * @module
  */
 import { cString, type Libc, openLibc } from "./libc.ts";
-import { PRIVATE_TMP_VARIABLE } from "./private_tmp.ts";
 import { socketFilter } from "./seccomp.ts";
 
 const EXIT_REFUSED = 125;
@@ -79,20 +78,14 @@ function readArguments(args: readonly string[]): LauncherArguments {
     if (list === undefined || at + 1 >= end) refuse(`unknown argument ${args[at]}`);
     list.push(args[at + 1]!);
   }
-  const tmp = Deno.env.get(PRIVATE_TMP_VARIABLE);
   return {
     readable: found["--ro"]!,
-    writable: tmp === undefined ? found["--rw"]! : [...found["--rw"]!, tmp],
+    writable: found["--rw"]!,
     network: found["--network"]![0] ?? "off",
-    environment: tmp === undefined ? found["--env"]! : withHome(found["--env"]!, tmp),
+    environment: found["--env"]!,
     cwd: found["--cwd"]![0] ?? "/",
     argv: args.slice(end + 1),
   };
-}
-
-function withHome(environment: readonly string[], folder: string): string[] {
-  const others = environment.filter((pair) => !/^(HOME|TMPDIR)=/.test(pair));
-  return [...others, `HOME=${folder}`, `TMPDIR=${folder}`];
 }
 
 function launch({ readable, writable, network, environment, cwd, argv }: LauncherArguments): never {

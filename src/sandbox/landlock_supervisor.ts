@@ -1,12 +1,14 @@
 /**
  * A program: runs another one, adopts whatever that leaves behind, and ends it all when the program or the server ends.
  *
- * Arguments: `--private-tmp`, if the program gets a temporary folder of its own; the program's command line. Standard input stays open as long as the server lives.
+ * Arguments: `--private-tmp FOLDER`, if the program gets a temporary folder of its own; the program's command line. Standard input
+ * stays open as long as the server lives.
  *
  * @module
  */
 import { openLibc } from "./libc.ts";
-import { PRIVATE_TMP, PRIVATE_TMP_VARIABLE } from "./private_tmp.ts";
+import { SYSTEM_PATH } from "./environment.ts";
+import { PRIVATE_TMP, REMOVE_FOLDER } from "./private_tmp.ts";
 import { KILL_TREE } from "./process_tree.ts";
 
 const PR_SET_CHILD_SUBREAPER = 36;
@@ -14,7 +16,7 @@ const PR_SET_CHILD_SUBREAPER = 36;
 const EXIT_REFUSED = 125;
 
 if (import.meta.main) {
-  if (Deno.args[0] === PRIVATE_TMP) await supervise(Deno.args.slice(1), Deno.makeTempDirSync({ prefix: "holdfast-" }));
+  if (Deno.args[0] === PRIVATE_TMP) await supervise(Deno.args.slice(2), Deno.args[1]!);
   else await supervise(Deno.args, null);
 }
 
@@ -24,13 +26,10 @@ async function supervise([program, ...args]: readonly string[], privateTmp: stri
   if (libc.prctl(PR_SET_CHILD_SUBREAPER, 1n) !== 0) refuse(`prctl failed with errno ${libc.errno()}`);
   let child: Deno.ChildProcess;
   try {
-    child = new Deno.Command(program!, {
-      args: [...args],
-      env: privateTmp === null ? {} : { [PRIVATE_TMP_VARIABLE]: privateTmp },
-      stdin: "null",
-      stdout: "inherit",
-      stderr: "inherit",
-    }).spawn();
+    // Refuses whatever has the name already, a link too.
+    if (privateTmp !== null) Deno.mkdirSync(privateTmp, { mode: 0o700 });
+    child = new Deno.Command(program!, { args: [...args], stdin: "null", stdout: "inherit", stderr: "inherit" })
+      .spawn();
   } catch (error) {
     refuse(error instanceof Error ? error.message : String(error));
   }
@@ -40,18 +39,21 @@ async function supervise([program, ...args]: readonly string[], privateTmp: stri
     return null;
   })();
   const status = await Promise.race([child.status, serverEnded]);
+  await runShell(KILL_TREE, String(Deno.pid), "below");
+  // Behind that, so that nobody changes a folder into a link on the way.
+  if (privateTmp !== null) await runShell(REMOVE_FOLDER, privateTmp);
+  Deno.exit(status === null ? EXIT_REFUSED : status.code);
+}
+
+/** When no process can be started, whoever bounds their number ends them. */
+async function runShell(script: string, ...args: string[]): Promise<void> {
   await new Deno.Command("/bin/sh", {
-    args: ["-c", KILL_TREE, "kill_tree", String(Deno.pid), "below"],
+    args: ["-c", script, "sh", ...args],
+    env: { PATH: SYSTEM_PATH },
     stdin: "null",
     stdout: "null",
     stderr: "null",
-  }).output().catch(() => {/* No process can be started: whoever bounds their number ends them. */});
-  if (privateTmp !== null) {
-    try {
-      Deno.removeSync(privateTmp, { recursive: true });
-    } catch { /* The command took the rights from a folder of its own: it stays, as it would in /tmp. */ }
-  }
-  Deno.exit(status === null ? EXIT_REFUSED : status.code);
+  }).output().catch(() => {});
 }
 
 function refuse(reason: string): never {

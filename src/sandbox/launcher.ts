@@ -24,15 +24,19 @@ export interface Launcher {
   readonly supervisor: readonly string[];
   /** The command line that starts the launcher, before its arguments. */
   readonly launcher: readonly string[];
-  /** The variables both get: where Deno finds its cache, and nothing else. */
+  /** The variables both get: where Deno finds its cache, when it needs one, and nothing else. */
   readonly environment: Readonly<Record<string, string>>;
   /** The version of the kernel's interface. */
   readonly abi: number;
-  /** Files and folders of which all this is made. */
+  /** Files and folders of which all this is made. Without links: who can write a link can put another in its place. */
   readonly parts: readonly string[];
+  /** The host's /tmp, without links. */
+  readonly tmp: string;
 }
 
 const RUNNER_VARIABLES = ["HOME", "DENO_DIR", "XDG_CACHE_HOME"];
+/** No folder can be there. Modules that are files need no cache, and what is not kept nobody can change. */
+const NO_CACHE = "/dev/null/none";
 
 /**
  * Finds the launcher and asks the kernel through it.
@@ -43,7 +47,8 @@ const RUNNER_VARIABLES = ["HOME", "DENO_DIR", "XDG_CACHE_HOME"];
  * ```ts
  * import { findLauncher } from "./launcher.ts";
  *
- * const shell = () => Promise.resolve("7\n");
+ * const shell = (_script: string, args: readonly string[]) =>
+ *   Promise.resolve(args.includes("--abi") ? "7\n" : args.map((path) => `${path}\n`).join(""));
  * if ((await findLauncher({ shell }, { deno: "/usr/bin/deno" })).abi !== 7) throw new Error("unreachable");
  * ```
  */
@@ -55,25 +60,48 @@ export async function findLauncher({ shell }: ProviderHost, options: LauncherOpt
   };
   // The shell is our child. Asked in this way, the server needs no permission to read where Deno is.
   const deno = options.deno ?? (await shell("readlink /proc/$PPID/exe", [])).trim();
-  const local = modules.launcher.startsWith("/") ? "--no-remote" : "--cached-only";
-  const run = [deno, "run", "--quiet", "--no-config", "--no-lock", local, "--no-npm", "--no-code-cache", "-A"];
-  const abi = Number(await shell('exec "$@"', [...run, modules.launcher, "--abi"]));
+  const isLocal = modules.launcher.startsWith("/") && modules.supervisor.startsWith("/");
+  const flags = ["--quiet", "--no-config", "--no-lock", "--no-npm", "--no-code-cache", "-A"];
+  const cache = isLocal ? null : cacheOf(variable);
+  const [tmp, realDeno, ...places] = await realPaths(shell, [
+    "/tmp",
+    deno,
+    ...(cache === null ? [modules.supervisor, modules.launcher] : [cache.folder]),
+  ]);
+  const [supervisor, launcher] = cache === null ? places as [string, string] : [modules.supervisor, modules.launcher];
+  const run = [realDeno!, "run", isLocal ? "--no-remote" : "--cached-only", ...flags];
+  const environment = { NO_COLOR: "1", ...(cache === null ? { DENO_DIR: NO_CACHE } : cache.variables) };
+  const asVariables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const abi = Number(await shell('exec env "$@"', [...asVariables, ...run, launcher, "--abi"]));
   if (!(abi >= 1)) throw new Error("this kernel has no Landlock");
-
-  const environment: Record<string, string> = { NO_COLOR: "1" };
-  for (const name of RUNNER_VARIABLES) {
-    const value = variable(name);
-    if (value !== undefined) environment[name] = value;
-  }
-  const { HOME = "", DENO_DIR, XDG_CACHE_HOME } = environment;
-  const cache = DENO_DIR ?? `${XDG_CACHE_HOME ?? `${HOME}/.cache`}/deno`;
   return {
-    supervisor: [...run, modules.supervisor],
-    launcher: [...run, modules.launcher],
+    supervisor: [...run, supervisor],
+    launcher: [...run, launcher],
     environment,
     abi,
-    parts: [deno, folderOf(modules.supervisor), folderOf(modules.launcher), cache],
+    parts: [realDeno!, ...(cache === null ? places.map(folderOf) : places)],
+    tmp: tmp!,
   };
+}
+
+/** Where Deno keeps modules that are no files. */
+function cacheOf(variable: (name: string) => string | undefined) {
+  const variables: Record<string, string> = {};
+  for (const name of RUNNER_VARIABLES) {
+    const value = variable(name);
+    if (value !== undefined) variables[name] = value;
+  }
+  const { HOME = "", DENO_DIR, XDG_CACHE_HOME } = variables;
+  return { variables, folder: DENO_DIR ?? `${XDG_CACHE_HOME ?? `${HOME}/.cache`}/deno` };
+}
+
+/** The paths without links, asked of a shell: the server may not be allowed to look. @throws {Error} when one leads nowhere */
+async function realPaths(shell: ProviderHost["shell"], paths: readonly string[]): Promise<readonly string[]> {
+  const script = 'for path; do readlink -f -- "$path" || { echo "there is no $path" >&2; exit 1; }; done';
+  const lines = (await shell(script, paths)).split("\n").slice(0, -1);
+  const isTold = lines.length === paths.length && lines.every((line) => line.startsWith("/"));
+  if (!isTold) throw new Error("it cannot be told where the parts of the launcher lie");
+  return lines;
 }
 
 /**
@@ -107,14 +135,15 @@ export function partInReach({ parts }: Launcher, { mode, workspace }: ResolvedPo
  * }
  * ```
  */
-export function partsInTmp({ parts }: Launcher): readonly string[] {
-  return [...new Set(parts.filter((path) => isInside(path, "/tmp")))];
+export function partsInTmp({ parts, tmp }: Launcher): readonly string[] {
+  return [...new Set(parts.filter((path) => isInside(path, tmp)))];
 }
 
 /**
  * The arguments of the launcher, as the only sandbox.
  *
- * @param options.sharesTmp whether the command may write the host's /tmp. Default: true
+ * @param privateTmp a folder of the command's own, which it may write instead of the host's /tmp; it becomes the `HOME` and `TMPDIR`
+ * of a policy that names no others
  *
  * @example
  * ```ts
@@ -129,14 +158,16 @@ export function partsInTmp({ parts }: Launcher): readonly string[] {
 export function landlockArguments(
   argv: readonly string[],
   policy: ResolvedPolicy,
-  { sharesTmp = true }: { readonly sharesTmp?: boolean } = {},
+  privateTmp: string | null = null,
 ): string[] {
   const { mode, workspace, cwd, network, environment } = policy;
   const args = ["--ro", "/", "--rw", "/dev/null"];
-  if (mode === "workspace-write" && sharesTmp) args.push("--rw", "/tmp");
-  if (mode === "workspace-write") args.push("--rw", workspace);
+  if (mode === "workspace-write") args.push("--rw", privateTmp ?? "/tmp", "--rw", workspace);
   args.push("--network", network);
-  for (const [name, value] of Object.entries(environment)) args.push("--env", `${name}=${value}`);
+  for (const [name, value] of Object.entries(environment)) {
+    const isTmp = value === "/tmp" && (name === "HOME" || name === "TMPDIR");
+    args.push("--env", `${name}=${isTmp ? privateTmp ?? value : value}`);
+  }
   args.push("--cwd", cwd, "--", ...argv);
   return args;
 }

@@ -1,7 +1,7 @@
 /**
  * The port that a kind of sandbox implements: words for the command line, and what it can promise.
  *
- * Both are pure. Whether the promise holds on this host is measured by the probe, with the same words.
+ * Neither touches the host. Whether the promise holds on this host is measured by the probe, with the same words.
  *
  * @module
  */
@@ -18,6 +18,8 @@ export interface Wrapped {
   readonly holdsInput: boolean;
   /** The variables the runner itself gets; the command gets those of the policy. */
   readonly environment: Readonly<Record<string, string>>;
+  /** A folder that its runner makes for the command, and that must be gone when everything has ended. Default: there is none. */
+  readonly removes?: string | null;
 }
 
 /** What the probe saw on this host. */

@@ -8,6 +8,7 @@ import type { Cgroup } from "./cgroups.ts";
 import { SYSTEM_PATH } from "./environment.ts";
 import { BoundedOutput, type OutputChunk } from "./bounded_output.ts";
 import { type KeptOutput, OutputKeeper } from "./kept_output.ts";
+import { REMOVE_FOLDER } from "./private_tmp.ts";
 import { killTree } from "./process_tree.ts";
 
 /**
@@ -37,6 +38,8 @@ export interface ProcessPlan {
   readonly input: Uint8Array | null;
   /** See {@linkcode Wrapped.holdsInput}. */
   readonly holdsInput: boolean;
+  /** See {@linkcode Wrapped.removes}. */
+  readonly removes?: string | null;
   /** What stands on standard error when the command itself starts; `null` = it starts at once. */
   readonly startToken: string | null;
   /** Groups that are made for it and removed after it. */
@@ -126,6 +129,8 @@ export async function runProcess(plan: ProcessPlan, options: ProcessOptions = {}
     options.signal?.removeEventListener("abort", onAbort);
     await input?.close().catch(() => {});
     if (folders.length > 0) await runShell(LEAVE_CGROUPS, folders).catch(() => {});
+    // Its runner has done so, unless it was ended with the command.
+    if (typeof plan.removes === "string") await runShell(REMOVE_FOLDER, [plan.removes]).catch(() => {});
   }
 }
 

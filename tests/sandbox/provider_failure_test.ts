@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { SandboxUnavailableError } from "../../src/errors.ts";
+import { commandDoor } from "../../src/server/door.ts";
 import {
   bubblewrap,
   landlock,
@@ -104,6 +105,38 @@ for (const [name, provider, said] of FAILURES) {
     },
   });
 }
+
+Deno.test({
+  name:
+    "field/C10: a bwrap that is there and always fails is found out by a run that is confined, once, and whoever asks is told",
+  ignore: !canBubblewrap,
+  async fn() {
+    await using workspace = await Workspace.make();
+    const program = `${workspace.beside}/bwrap`;
+    const script =
+      `#!/bin/sh\n[ "$1" = --help ] && exec bwrap --help\necho "bwrap: no permission to make namespaces" >&2\nexit 1\n`;
+    await Deno.writeTextFile(program, script, { mode: 0o755 });
+    const policy = { mode: "workspace-write" as const, workspace: workspace.root };
+    let runs = 0;
+    const watched: typeof runProcess = (plan, options) => (runs++, runProcess(plan, options));
+    const broken = new Sandbox({ providers: [bubblewrap({ program })], runProcess: watched });
+    const command = ["/bin/sh", "-c", "echo x >started"];
+    await assertRejects(() => broken.run(command, policy), SandboxUnavailableError, "no permission to make namespaces");
+    assertEquals([runs, workspace.has("ws/started")], [1, false]);
+    // This is what `doctor` prints.
+    const state = await commandDoor({ sandbox: broken, workspace: workspace.root }).state("workspace-write");
+    assertEquals(state.provider, null);
+    assertStringIncludes(state.reason!, "bubblewrap: bwrap: no permission to make namespaces");
+
+    // The next one works. Both were tried once, and the second command is not kept waiting.
+    runs = 0;
+    const next = new Sandbox({ providers: [bubblewrap({ program }), bubblewrap()], runProcess: watched });
+    assertEquals((await next.run(command, policy)).report.provider, "bubblewrap");
+    const afterFirst = runs;
+    assertEquals((await next.run(command, policy)).exitCode, 0);
+    assertEquals(runs, afterFirst + 1);
+  },
+});
 
 Deno.test({
   name: "the next provider is taken when one fails, and all reasons are told when every one does",

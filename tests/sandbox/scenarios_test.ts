@@ -108,7 +108,8 @@ const EVERYTHING: ProbeFacts = {
 Deno.test("exec/S07: an older interface of Landlock is reported as partial, even if nothing else is missing", async () => {
   const withAbi = async (abi: string) => {
     const provider = landlock({ deno: "/usr/bin/deno", variable: () => undefined });
-    await provider.prepare!({ shell: () => Promise.resolve(`${abi}\n`) });
+    const paths = (args: readonly string[]) => args.map((path) => `${path}\n`).join("");
+    await provider.prepare!({ shell: (_, args) => Promise.resolve(args.includes("--abi") ? `${abi}\n` : paths(args)) });
     return enforcementOf(provider.gaps(EVERYTHING, resolved()));
   };
   assertEquals((await withAbi("2")).files, "partial");
