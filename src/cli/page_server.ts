@@ -6,6 +6,8 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { systemClock } from "../entry/file.ts";
+import { listen, type Listening } from "../server/listen.ts";
 import { createPageApp } from "../server/page_app.ts";
 import { buildWeb } from "./web_build.ts";
 
@@ -46,12 +48,12 @@ async function main(args: readonly string[]): Promise<number> {
     return 1;
   }
   const app = createPageApp({ readFile: (name) => Promise.resolve(files.get(name) ?? null) });
-  const server = listen(options.port, app.fetch);
+  const server = listenAt(options.port, (request) => Promise.resolve(app.fetch(request)));
   if (server === null) {
     console.error(`Cannot listen on port ${options.port}: it is taken. --port 0 takes a free one`);
     return 1;
   }
-  const { port } = server.addr as Deno.NetAddr;
+  const { port } = server;
   if (options.port === null && port !== DEFAULT_PORT) {
     console.error(`Port ${DEFAULT_PORT} is taken. On port ${port} the browser shows other sessions.`);
   }
@@ -96,11 +98,8 @@ async function builtFiles(): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>
 }
 
 /** Listens on this machine alone. `null` when the port that was asked for is taken. */
-function listen(
-  port: number | null,
-  handler: (request: Request) => Response | Promise<Response>,
-): Deno.HttpServer | null {
-  const serve = (port: number) => Deno.serve({ hostname: HOST, port, onListen: () => {} }, handler);
+function listenAt(port: number | null, answer: (request: Request) => Promise<Response>): Listening | null {
+  const serve = (port: number) => listen({ hostname: HOST, port, clock: systemClock }, answer);
   try {
     return serve(port ?? DEFAULT_PORT);
   } catch (error) {

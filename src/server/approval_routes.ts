@@ -42,20 +42,38 @@ export function approvalRoutes() {
       const id = await checkId(c.req.param("id"));
       const question = await checkQuestion(c.req.param("question"));
       const { decision, argumentsDigest = null } = c.req.valid("json");
-      const decided = await tenant.questions.decide(id, question, decision, argumentsDigest) ??
-        { ...await decidedInLog(tenant, id, question, argumentsDigest), already: true };
+      const told = await tenant.questions.decide(id, question, decision, argumentsDigest);
+      const decided = told !== null && await isDurable(tenant, id, question, told)
+        ? told
+        : { ...await decidedInLog(tenant, id, question, argumentsDigest), already: true };
       if (decided.outcome !== decision) {
         throw new Refusal(409, "ALREADY_DECIDED", `Cannot decide question "${question}": it was ${decided.outcome}`, {
           outcome: decided.outcome,
           seq: decided.seq,
         });
       }
-      // Appended is not durable: nobody is told before it is.
-      await tenant.sessions.peek(id)?.agent.session.flush();
       const { outcome, seq, already } = decided;
       const view: DecisionView = { id: question, outcome, seq, already };
       return c.json(view);
     });
+}
+
+/**
+ * Whether an answer is in the log. Appended is not durable, so nobody is told before it is; and when the medium refused it and the
+ * session was opened anew, the log says something else by now.
+ */
+async function isDurable(
+  { sessions, store }: Tenant,
+  id: string,
+  question: string,
+  { seq, outcome }: Decided,
+): Promise<boolean> {
+  await sessions.peek(id)?.agent.session.flush();
+  const reader = await store.open(id, "read");
+  await using _ = reader;
+  const { events: [event] } = await reader.read({ from: seq, limit: 1 });
+  return event !== undefined && isEvent(event, "approval/decided") && event.data.id === question &&
+    event.data.outcome === outcome;
 }
 
 async function viewOf({ sessions }: Tenant, id: string, { request, askedAt }: ShownQuestion): Promise<QuestionView> {

@@ -12,7 +12,8 @@
 import { type Agent, type Approver, type SessionStore, StorageLostError } from "../../mod.ts";
 import { encodeZstdFrame, openFileStore, openLogFile, systemClock, systemRandom } from "../entry/file.ts";
 import { createServerApp, type ServerParts } from "./app.ts";
-import { hex, knownToken } from "./auth.ts";
+import { hex, type KnownToken, knownToken } from "./auth.ts";
+import { listen, type Listening } from "./listen.ts";
 import type { TenantParts } from "./tenant.ts";
 
 /** How a server is started. */
@@ -20,8 +21,8 @@ export interface ServeOptions
   extends Pick<ServerParts, "allowOrigins" | "approvalDeadlineMs" | "extraRoutes" | "extraOperations" | "pages"> {
   /** The folder everything is kept in, absolute. */
   readonly root: string;
-  /** Who may ask; each has sessions of its own. */
-  readonly tokens: readonly string[];
+  /** Who may ask; each has sessions of its own. A function is called when it listens: what it makes is not made in vain. */
+  readonly tokens: readonly string[] | (() => Promise<readonly string[]>);
   /** Makes the agent over the store of one token. */
   readonly agentWith: (store: SessionStore, approver: Approver) => Agent;
   /** Default 127.0.0.1. */
@@ -35,6 +36,8 @@ export interface ServeOptions
   /** Lets it listen on another address than a loopback one without TLS. Default false. */
   readonly insecure?: boolean;
   readonly report?: (error: unknown) => void;
+  /** See {@linkcode TenantParts.importLengthMax}. */
+  readonly importLengthMax?: number;
 }
 
 /** A server that listens. */
@@ -86,7 +89,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       `Cannot listen on "${hostname}": without TLS the token would cross the network in the clear (give --cert and --key, or --insecure)`,
     );
   }
-  const tokens = await Promise.all(options.tokens.map(knownToken));
+  const tokens: KnownToken[] = [];
+  const know = async (all: readonly string[]) => void tokens.push(...await Promise.all(all.map(knownToken)));
+  if (typeof options.tokens !== "function") await know(options.tokens);
   const hosts = new Set<string>();
   const server = createServerApp({
     ...options,
@@ -97,19 +102,25 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   // Made here, and not with the first session: whoever may use this folder alone cannot look at the one around it then.
   await makeRoot(options.root);
-  let listener: Deno.HttpServer<Deno.NetAddr>;
+  let listening: Listening;
   try {
-    listener = Deno.serve(
-      { hostname, port, onListen() {}, ...(tls ?? {}) },
-      (request) => server.fetch(request),
-    );
+    const { report } = options;
+    listening = listen({ hostname, port, tls, clock: systemClock, report }, (request) => server.fetch(request));
   } catch (cause) {
     throw new StorageLostError(`Cannot listen on "${hostname}:${port}": ${(cause as Error).message}`, { cause });
   }
   const scheme = tls === undefined ? "http" : "https";
-  const { port: actualPort } = listener.addr;
+  const { port: actualPort } = listening;
   for (const name of namesOf(hostname, allowHosts)) {
     for (const host of hostsOf(name, actualPort, scheme)) hosts.add(host);
+  }
+  if (typeof options.tokens === "function") {
+    try {
+      await know(await options.tokens());
+    } catch (error) {
+      await listening.shutdown();
+      throw error;
+    }
   }
   const shownName = hostname.includes(":") ? `[${hostname}]` : hostname;
   return {
@@ -120,10 +131,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       const isClean = await server.shutdown(deadlineMs, signal);
       const late = Promise.withResolvers<void>();
       const cancel = systemClock.schedule(LINGER_MS_MAX, late.resolve);
-      await Promise.race([listener.shutdown().catch(() => {}), late.promise]);
+      await Promise.race([listening.shutdown(), late.promise]);
       cancel();
       // A client that takes nothing does not keep the process.
-      listener.unref();
+      listening.unref();
       return isClean;
     },
   };
@@ -137,12 +148,13 @@ async function makeRoot(root: string): Promise<void> {
   }
 }
 
-function tenantParts({ root, agentWith }: ServeOptions, id: string): TenantParts {
+function tenantParts({ root, agentWith, importLengthMax }: ServeOptions, id: string): TenantParts {
   const store = openFileStore({ root: `${root}/tokens/${id}` });
   return {
     store,
     agentWith: (approver) => agentWith(store, approver),
     encodeFrame: encodeZstdFrame,
+    importLengthMax,
     async withLog(bytes, work) {
       const folder = `${root}/imports`;
       const path = `${folder}/${hex(systemRandom.bytes(16))}.log`;

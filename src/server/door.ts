@@ -10,16 +10,12 @@ import {
   DIMENSIONS,
   type Enforcement,
   type Gap,
-  isWider,
   Sandbox,
   type SandboxMode,
   type SandboxPolicy,
 } from "../sandbox/mod.ts";
 import { INVALID_ARGS, ToolError } from "../../mod.ts";
-import type { SandboxDoor, ShellCommand } from "../tools/mod.ts";
-
-/** The code of a command that a person granted and this host does not allow all the same. */
-export const MODE_REFUSED = "MODE_REFUSED";
+import { MODE_REFUSED, overLimits, type SandboxDoor, type ShellCommand } from "../tools/mod.ts";
 
 /** Where commands run, and how far a grant can widen one. */
 export interface DoorOptions {
@@ -71,16 +67,14 @@ export interface CommandDoor extends SandboxDoor {
  */
 export function commandDoor(options: DoorOptions): CommandDoor {
   const { sandbox = new Sandbox(), workspace, hidden, modeMax = "danger-full-access", allowNetwork = true } = options;
+  const limits = { modeMax, allowNetwork };
   return {
     sandbox,
+    limits: () => limits,
     async runCommand(command, watch) {
-      const { argv, mode, network } = command;
-      if (isWider(mode, modeMax)) {
-        throw new ToolError(MODE_REFUSED, `the command did not run: this host allows ${modeMax} at most`);
-      }
-      if (network === "on" && !allowNetwork) {
-        throw new ToolError(MODE_REFUSED, "the command did not run: this host gives no command the network");
-      }
+      const { argv, mode } = command;
+      const refused = overLimits(command, limits);
+      if (refused !== null) throw new ToolError(MODE_REFUSED, refused);
       const policy = policyOf(command, options);
       if (mode !== "danger-full-access") {
         try {

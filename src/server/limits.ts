@@ -8,6 +8,8 @@
 export const BODY_SIZE_BYTES_MAX: number = 1024 * 1024;
 /** The largest log that can be imported, in bytes. */
 export const IMPORT_SIZE_BYTES_MAX: number = 64 * 1024 * 1024;
+/** The most text all rows of a log that is imported may have together, in UTF-16 units: compressed, little is much. */
+export const IMPORT_CONTENT_LENGTH_MAX: number = 256 * 1024 * 1024;
 /** How long a body may take to arrive, in milliseconds. */
 export const BODY_MS_MAX = 30_000;
 /** The most text all headers of a request may have together, in UTF-16 units. */

@@ -16,7 +16,7 @@ import {
   type SessionStore,
 } from "../../mod.ts";
 import { readBody } from "./body.ts";
-import { IMPORT_BATCH_EVENTS_MAX, IMPORT_SIZE_BYTES_MAX } from "./limits.ts";
+import { IMPORT_BATCH_EVENTS_MAX, IMPORT_CONTENT_LENGTH_MAX, IMPORT_SIZE_BYTES_MAX } from "./limits.ts";
 import { Refusal } from "./problem.ts";
 import { EXPORT_QUERY, ID, IMPORT_QUERY } from "./schemas.ts";
 import { query, type ServerEnv, tenantOf, textCheck } from "./validate.ts";
@@ -80,7 +80,7 @@ export function logRoutes() {
         const { fault } = reader.state();
         if (fault !== null) throw notALog(fault.code);
         const id = await checkId(c.req.valid("query").id ?? reader.header.id);
-        return { id, events: await importLog(store, reader, { ...reader.header, id }) };
+        return { id, events: await importLog(store, reader, { ...reader.header, id }, parts.importLengthMax) };
       }).catch((error) => {
         throw hasAnyCode(error, UNREADABLE) ? notALog(error.code) : error;
       });
@@ -102,13 +102,31 @@ function hasAnyCode(error: unknown, codes: readonly ErrorCode[]): error is { rea
 }
 
 /** Copies a log under its header. All of it, or nothing. @returns how many events it has */
-async function importLog(store: SessionStore, reader: LogReader, header: SessionHeader): Promise<number> {
+async function importLog(
+  store: SessionStore,
+  reader: LogReader,
+  header: SessionHeader,
+  lengthMax = IMPORT_CONTENT_LENGTH_MAX,
+): Promise<number> {
   if (await store.stat(header.id) !== null) {
     throw new AlreadyExistsError(`Cannot import session "${header.id}": the id is taken`);
   }
   // Looked at before anything is written: what no session could go on with is not taken in.
   let folds = logFold.initial();
-  for await (const events of pages(reader)) for (const event of events) folds = logFold.apply(folds, event);
+  let length = 0;
+  for await (const events of pages(reader)) {
+    for (const event of events) {
+      length += encodeRow(event).length;
+      if (length > lengthMax) {
+        throw new Refusal(
+          413,
+          "TOO_LARGE",
+          `Cannot import: its rows have over ${lengthMax} characters`,
+        );
+      }
+      folds = logFold.apply(folds, event);
+    }
+  }
   const { fault } = folds.surface;
   if (fault !== null) throw new Refusal(422, "INVALID_REQUEST", `Cannot import: event ${fault.seq}: ${fault.message}`);
 

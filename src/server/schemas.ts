@@ -6,6 +6,7 @@
  * @module
  */
 import type { JsonObject } from "../../mod.ts";
+import { SHELL_MODES } from "../tools/shell_door.ts";
 import { INPUT_LENGTH_MAX, LIST_ROWS_MAX, PAGE_EVENTS_MAX } from "./limits.ts";
 
 /** A schema, and the type of what passes it. The type is for the compiler only. */
@@ -284,6 +285,10 @@ export const ANSWERS: Readonly<Record<string, JsonObject>> = {
     },
     required: ["effectKey", "state"],
   },
+  ShellLimits: object({ modeMax: { enum: [...SHELL_MODES] }, allowNetwork: { type: "boolean" } }, [
+    "modeMax",
+    "allowNetwork",
+  ]),
   Health: object({ status: TEXT }, ["status"]),
   Problem: {
     type: "object",

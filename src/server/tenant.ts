@@ -21,6 +21,8 @@ export interface TenantParts {
     bytes: Uint8Array<ArrayBuffer>,
     work: (reader: LogReader) => Promise<Result>,
   ) => Promise<Result>;
+  /** The most text all rows of a log that is taken in may have, in UTF-16 units. Default IMPORT_CONTENT_LENGTH_MAX. */
+  readonly importLengthMax?: number;
   /** Rows as one frame of a log, for the export to zstd; absent when there is none. */
   readonly encodeFrame?: (rows: readonly string[]) => Uint8Array;
   /** Lets tools with effects run on a medium that promises nothing. */

@@ -9,12 +9,21 @@
 import { SandboxUnavailableError } from "../errors.ts";
 import { type EffectLookup, type LookupAnswer, messageOf, outcomeUnknown, ToolError } from "../tool/mod.ts";
 import { neverSent } from "./never_sent.ts";
-import type { SandboxDoor, ShellCommand, ShellEnd, ShellWatch } from "./shell_door.ts";
+import {
+  type SandboxDoor,
+  SHELL_MODES,
+  type ShellCommand,
+  type ShellEnd,
+  type ShellLimits,
+  type ShellWatch,
+} from "./shell_door.ts";
 
 /** How long one request waits for the end of a command, in milliseconds. Then it is asked again. */
 export const EXEC_WAIT_MS = 25_000;
 /** How long a lookup waits for the end of a command that still runs, in milliseconds. */
 export const SETTLE_WAIT_MS = 8_000;
+/** How long a person's question waits for what the server says it never gives, in milliseconds. Then the question is put. */
+export const LIMITS_WAIT_MS = 3_000;
 /** How often in a row a request whose answer was lost is sent again. */
 export const RESENDS_MAX = 3;
 /** How long is waited before it is sent again, in milliseconds; each time twice as long. */
@@ -82,20 +91,35 @@ export function sandboxDoor(options: SandboxDoorOptions, textOf: (ended: ShellEn
   const base = new URL(options.endpoint).href.replace(/\/$/, "");
   const pause = options.pause ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
 
-  async function post(path: string, body: unknown, signal?: AbortSignal): Promise<Told | Problem> {
+  async function send(path: string, init: RequestInit): Promise<Response> {
     const token = typeof options.token === "function" ? await options.token() : options.token;
-    const response = await options.fetch(`${base}${path}`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      },
-      body: JSON.stringify(body),
+    return await options.fetch(`${base}${path}`, {
+      ...init,
+      headers: { ...init.headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       credentials: "omit",
       redirect: "error",
-      signal,
     });
+  }
+
+  async function post(path: string, body: unknown, signal?: AbortSignal): Promise<Told | Problem> {
+    const headers = { "content-type": "application/json" };
+    const response = await send(path, { method: "POST", headers, body: JSON.stringify(body), signal });
     return readAnswer(response.status, await response.text());
+  }
+
+  /** What cannot be learnt in time is not known: the question is put, and the server refuses what it must. */
+  async function limits(): Promise<ShellLimits | null> {
+    const late = new AbortController();
+    const gaveUp = Promise.withResolvers<null>();
+    late.signal.addEventListener("abort", () => gaveUp.resolve(null));
+    const timer = setTimeout(() => late.abort(), LIMITS_WAIT_MS);
+    const asked = send("", { signal: late.signal }).then((response) => response.text()).then(readLimits)
+      .catch(() => null);
+    try {
+      return await Promise.race([asked, gaveUp.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async function runCommand(command: ShellCommand, { signal }: ShellWatch): Promise<ShellEnd> {
@@ -155,7 +179,7 @@ export function sandboxDoor(options: SandboxDoorOptions, textOf: (ended: ShellEn
     return lookupOf(told, textOf);
   }
 
-  return { runCommand, reconcile };
+  return { runCommand, limits, reconcile };
 }
 
 /** Whether it aborts because the session is closed, and not because somebody wants the work to end. */
@@ -205,6 +229,13 @@ function isPassing(answer: Told | Problem): answer is Problem {
   if (answer.status === undefined) return false;
   const { status, code } = answer;
   return status >= 500 && code !== "SANDBOX_UNAVAILABLE" && code !== "LEDGER_FULL" && code !== "DRAINING";
+}
+
+/** `null` for whatever else answers: a server that does not know the question, or no server of ours. */
+function readLimits(text: string): ShellLimits | null {
+  const { modeMax, allowNetwork } = JSON.parse(text) as Partial<ShellLimits>;
+  const mode = SHELL_MODES.find((each) => each === modeMax);
+  return mode === undefined || typeof allowNetwork !== "boolean" ? null : { modeMax: mode, allowNetwork };
 }
 
 function readAnswer(status: number, text: string): Told | Problem {

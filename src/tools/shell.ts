@@ -24,7 +24,15 @@ import {
   type ToolOutput,
 } from "../tool/mod.ts";
 
-import { type SandboxDoor, SHELL_MODES, type ShellChunk, type ShellEnd, type ShellMode } from "./shell_door.ts";
+import {
+  MODE_REFUSED,
+  overLimits,
+  type SandboxDoor,
+  SHELL_MODES,
+  type ShellChunk,
+  type ShellEnd,
+  type ShellMode,
+} from "./shell_door.ts";
 
 /** The longest time a command may be given, in milliseconds. */
 export const COMMAND_TIMEOUT_MS_MAX = 3_600_000;
@@ -62,7 +70,8 @@ export interface ShellOptions {
  * Makes the tool `shell`.
  *
  * A call can ask for a wider mode (`sandbox_permissions`) or the network (`sandbox_network`), with a `justification`. It is
- * granted by a person, for this call alone, before the barrier; what is refused runs nothing.
+ * granted by a person, for this call alone, before the barrier; what is refused runs nothing. What the host of the door never gives
+ * is refused before anybody is asked.
  *
  * @example
  * ```ts
@@ -176,13 +185,27 @@ function readEscalation(
   return { mode: target as ShellMode ?? current, network: network ?? ownNetwork, wider, justification };
 }
 
-function permissionFor(asked: AskedCommand, { inside = "ask" }: ShellOptions): Permission {
+function permissionFor(asked: AskedCommand, options: ShellOptions): Permission | Promise<Permission> {
+  const { inside = "ask", run } = options;
   const { script, mode, wider, justification } = asked;
   if (wider.length > 0) {
-    return { decision: "ask", reason: `run with ${wider.join(" and ")}, because: ${justification}: ${script}` };
+    const reason = `run with ${wider.join(" and ")}, because: ${justification}: ${script}`;
+    return run.limits === undefined ? { decision: "ask", reason } : askWithin(asked, reason, run.limits);
   }
   if (inside === "allow" && mode !== "danger-full-access") return { decision: "allow" };
   return { decision: "ask", reason: `run in ${mode}: ${script}` };
+}
+
+/** Nobody is asked for what the host never gives. The door refuses it again, whatever was said here. */
+async function askWithin(
+  asked: AskedCommand,
+  reason: string,
+  limitsOf: NonNullable<SandboxDoor["limits"]>,
+): Promise<Permission> {
+  const limits = await limitsOf();
+  const refused = limits === null ? null : overLimits(asked, limits);
+  if (refused !== null) throw new ToolError(MODE_REFUSED, refused);
+  return { decision: "ask", reason };
 }
 
 async function execute(asked: AskedCommand, call: ToolCall, options: ShellOptions): Promise<ToolOutput> {

@@ -11,6 +11,17 @@ export const SHELL_MODES = ["read-only", "workspace-write", "danger-full-access"
 /** How much a command may change. */
 export type ShellMode = typeof SHELL_MODES[number];
 
+/** The code of a command that asks for more than its host ever gives, whoever grants it. */
+export const MODE_REFUSED = "MODE_REFUSED";
+
+/** What no grant goes beyond. */
+export interface ShellLimits {
+  /** The widest mode that one command can be granted. */
+  readonly modeMax: ShellMode;
+  /** Whether one command can be granted the network. */
+  readonly allowNetwork: boolean;
+}
+
 /** A command as it is passed through the door. */
 export interface ShellCommand {
   /** A list: the shell, and the script as one argument. */
@@ -94,6 +105,33 @@ export interface SandboxDoor {
    * @throws {ToolError} when a command may not ask for that, a folder outside of the workspace for instance
    */
   readonly runCommand: (command: ShellCommand, watch: ShellWatch) => Promise<ShellEnd>;
+  /**
+   * What no grant goes beyond, for whoever is about to ask a person: nobody is asked for what is refused afterwards all the same.
+   * Starts nothing, and ends soon. `null`, or no such member = that is not known, and the door refuses what it must.
+   */
+  readonly limits?: () => ShellLimits | null | Promise<ShellLimits | null>;
+}
+
+/**
+ * Why a command that asks for so much is refused whoever grants it; `null` = it is not.
+ *
+ * @example
+ * ```ts
+ * import { overLimits } from "./shell_door.ts";
+ *
+ * const limits = { modeMax: "workspace-write", allowNetwork: false } as const;
+ * if (overLimits({ mode: "read-only", network: "off" }, limits) !== null) throw new Error("unreachable");
+ * if (overLimits({ mode: "danger-full-access", network: "off" }, limits) === null) throw new Error("unreachable");
+ * ```
+ */
+export function overLimits(
+  { mode, network }: Pick<ShellCommand, "mode" | "network">,
+  { modeMax, allowNetwork }: ShellLimits,
+): string | null {
+  if (SHELL_MODES.indexOf(mode) > SHELL_MODES.indexOf(modeMax)) {
+    return `the command did not run: this host allows ${modeMax} at most`;
+  }
+  return network === "on" && !allowNetwork ? "the command did not run: this host gives no command the network" : null;
 }
 
 /**

@@ -146,8 +146,9 @@ Deno.test({
       await dialog.getByRole("button", { name: /Decide later/ }).click();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText("the turn was stopped, and the question with it").waitFor();
-      await answered(page, "run echo x >never in danger-full-access because three", "Approve once");
-      await page.locator(".result.error", { hasText: "this server allows workspace-write at most" }).waitFor();
+      // Nobody is asked for what the server never gives.
+      await say(page, "run echo x >never in danger-full-access because three");
+      await page.locator(".result.error", { hasText: "this host allows workspace-write at most" }).waitFor();
       await page.locator(".outcome", { hasText: "MODE_REFUSED" }).waitFor();
       await answered(page, "run echo x >never", "Approve once");
       await page.locator(".result", { hasText: "the sandbox (read-only) seems to have refused something" }).waitFor();

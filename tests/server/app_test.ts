@@ -4,7 +4,9 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { hc } from "hono/client";
 import type { JsonObject } from "../../src/event/mod.ts";
+import { encodeZstdFrame } from "../../src/entry/file.ts";
 import type { ServerApp } from "../../src/server/app.ts";
+import { IMPORT_CONTENT_LENGTH_MAX, IMPORT_SIZE_BYTES_MAX } from "../../src/server/limits.ts";
 import { openApi, OPERATIONS } from "../../src/server/openapi.ts";
 import { ANSWERS } from "../../src/server/schemas.ts";
 import { compileSchema } from "../../src/tool/mod.ts";
@@ -14,10 +16,25 @@ import { repositoryDir } from "../support/paths.ts";
 import { openStep } from "../tool/tool_support.ts";
 import { EventStream, payStep, payTool, scriptedModel, startServer, storeOf, TOKEN } from "./server_support.ts";
 
-Deno.test("hc<ServerApp>: a typed client does everything a person needs", async () => {
+Deno.test("hc<ServerApp>: a typed client does everything a person needs, and asks everything that can be asked", async () => {
   const { tool, keys } = payTool();
   await using server = await startServer({ model: scriptedModel([payStep(), [{ text: "Paid." }]]), tools: [tool] });
-  const client = hc<ServerApp>(server.origin, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const asked = new Set<string>();
+  const client = hc<ServerApp>(server.origin, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+    fetch(input: string | URL | Request, init?: RequestInit) {
+      const { pathname } = new URL(input instanceof Request ? input.url : input);
+      const path = pathname.replace(/(sessions)\/(?!import$)[^/]+/, "$1/{id}").replace(
+        /(approvals)\/.+/,
+        "$1/{question}",
+      );
+      asked.add(`${init?.method?.toLowerCase()} ${path}`);
+      return fetch(input, init);
+    },
+  });
+  assertEquals((await (await client.healthz.$get()).json()).status, "ok");
+  assertEquals((await (await client.readyz.$get()).json()).status, "ready");
+  assertEquals((JSON.parse(await (await client["openapi.json"].$get()).text())).openapi, "3.1.0");
   const created = await client.v1.sessions.$post({ json: { id: "a" } });
   assertEquals(created.status, 201);
   assertEquals((await created.json()).nextSeq, 0);
@@ -44,10 +61,24 @@ Deno.test("hc<ServerApp>: a typed client does everything a person needs", async 
   assertEquals(sessions.map(({ id, state, status }) => [id, state, status]), [["a", "ok", "idle"]]);
   const detail = await (await client.v1.sessions[":id"].$get({ param })).json();
   assertEquals(detail.unresolved, []);
+  const events = await client.v1.sessions[":id"].events.$get({ param, query: { from: "0", limit: "3" } });
+  assertEquals(JSON.parse(await events.text()).nextFrom, 3);
+  const settled = await client.v1.sessions[":id"].settle.$post({ param, json: { callSeq: 0, verdict: "absent" } });
+  assertEquals(settled.status as number, 404);
+  await settled.body?.cancel();
+  const log = await (await client.v1.sessions[":id"].export.$get({ param, query: { to: "jsonl" } })).text();
+  const imported = await client.v1.sessions.import.$post({ query: { id: "b" } }, {
+    init: { body: log },
+    headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/x-ndjson" },
+  });
+  assertEquals([imported.status, (await imported.json()).id], [201, "b"]);
   const cancelled = await client.v1.sessions[":id"].cancel.$post({ param, json: {} });
   assertEquals((await cancelled.json()).status, "idle");
   assertEquals((await client.v1.sessions[":id"].$delete({ param, query: {} })).status, 204);
-  assertEquals((await client.v1.sessions[":id"].$get({ param })).status as number, 404);
+  const gone = await client.v1.sessions[":id"].$get({ param });
+  assertEquals(gone.status as number, 404);
+  await gone.body?.cancel();
+  assertEquals([...asked].sort(), OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort());
 });
 
 Deno.test("openApi() describes every route and no other, and its answers are what is answered", async () => {
@@ -175,6 +206,29 @@ Deno.test("export, import: what comes back is the same log, in both encodings; a
   const { sessions } = await server.json("/v1/sessions");
   assertEquals(sessions.map(({ id }: { id: string }) => id), ["a", "b", "c"]);
   for await (const entry of Deno.readDir(`${server.root}/imports`)) throw new Error(`${entry.name} was left`);
+});
+
+Deno.test("import of a few bytes that stand for very many is refused before anything is written", async () => {
+  const lengthMax = 8 * 1024 * 1024;
+  await using server = await startServer({ model: scriptedModel([]) }, { importLengthMax: lengthMax });
+  await server.json("/v1/sessions", { body: { id: "a" }, status: 201 });
+  const [header] = (await (await server.ask("/v1/sessions/a/export")).text()).split("\n");
+  const note = "x".repeat(1024 * 1024);
+  const frames = [encodeZstdFrame([header!])];
+  for (let seq = 0; seq * note.length <= lengthMax; seq++) {
+    frames.push(
+      encodeZstdFrame([JSON.stringify({ type: "test/note", seq, time: 0, data: { note }, ignorable: true })]),
+    );
+  }
+  const log = await new Blob(frames as Uint8Array<ArrayBuffer>[]).bytes();
+  assert(log.length < 64 * 1024, `${log.length} bytes`);
+  const { status, document } = await importLog(server.origin, log, "?id=bomb");
+  assertEquals([status, document.code], [413, "TOO_LARGE"], JSON.stringify(document));
+  assertEquals((await server.json("/v1/sessions")).sessions.map(({ id }: { id: string }) => id), ["a"]);
+  // Half of it is a log like any other.
+  const half = await new Blob(frames.slice(0, 5) as Uint8Array<ArrayBuffer>[]).bytes();
+  assertEquals((await importLog(server.origin, half, "?id=half")).status, 201);
+  assert(IMPORT_CONTENT_LENGTH_MAX <= 4 * IMPORT_SIZE_BYTES_MAX);
 });
 
 Deno.test("an imported log with an open turn says so, and is closed when somebody goes on", async () => {

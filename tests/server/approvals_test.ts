@@ -3,7 +3,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { openMemoryStore } from "../../src/entry/memory.ts";
-import { StorageFullError } from "../../src/errors.ts";
+import { StorageFullError, SyncFailedError } from "../../src/errors.ts";
 import { Hooks } from "../../src/hooks/mod.ts";
 import type { AgentHooks } from "../../src/agent/mod.ts";
 import { createServerApp } from "../../src/server/app.ts";
@@ -235,38 +235,26 @@ Deno.test("field/B10: of three calls each runs once, after its own answer; what 
   });
 });
 
-Deno.test("field/C01: on a full disk an answer is not acknowledged, nothing runs, and the client is told why", async () => {
+/** A server over a medium that can be made to refuse. */
+async function refusingServer() {
   const store = openMemoryStore({ simulate: "disk" });
   const { tool, keys } = payTool();
-  const model = scriptedModel([payStep(), [{ text: "Paid." }]]);
-  let isFull = false;
-  // The disk fills up when the question is answered.
-  const full: typeof store = {
-    ...store,
-    traits: store.traits,
-    runtime: store.runtime,
-    async create(header) {
-      const log = await store.create(header);
-      const append = log.append.bind(log);
-      log.append = (events, options) => {
-        if (isFull) return Promise.reject(new StorageFullError("Cannot append: the disk is full"));
-        return append(events, options);
-      };
-      return log;
-    },
-    open: ((...args: Parameters<typeof store.open>) => store.open(...args)) as typeof store.open,
-    list: () => store.list(),
-    stat: (id) => store.stat(id),
-    delete: (id) => store.delete(id),
-    close: () => store.close(),
-    [Symbol.asyncDispose]: () => store.close(),
+  const model = scriptedModel([payStep(), [{ text: "Paid." }], [{ text: "Again." }]]);
+  const medium: { refusal: Error | null } = { refusal: null };
+  const create = store.create.bind(store);
+  store.create = async (header) => {
+    const log = await create(header);
+    const append = log.append.bind(log);
+    log.append = (events, options) =>
+      medium.refusal === null ? append(events, options) : Promise.reject(medium.refusal);
+    return log;
   };
   const server = createServerApp({
     clock: store.runtime.clock,
     tokens: [await knownToken(TOKEN)],
     tenantFor: () => ({
-      store: full,
-      agentWith: (approver) => createAgent({ store: full, model, tools: [tool], approvers: [approver] }),
+      store,
+      agentWith: (approver) => createAgent({ store, model, tools: [tool], approvers: [approver] }),
       withLog: () => Promise.reject(new Error("nothing is imported here")),
     }),
     isHost: (host) => host === "localhost",
@@ -282,16 +270,35 @@ Deno.test("field/C01: on a full disk an answer is not acknowledged, nothing runs
   assertEquals((await ask("/v1/sessions", { id: "a" })).status, 201);
   await ask("/v1/sessions/a/inputs", { text: "pay" });
   let question: Shown | undefined;
-  while (question === undefined) {
-    await new Promise((next) => setTimeout(next, 1));
+  await eventually(async () => {
     [question] = (await (await ask("/v1/sessions/a/approvals")).json()).questions;
-  }
-  isFull = true;
-  const body = { decision: "allowed-once", argumentsDigest: question.argumentsDigest };
-  const answer = await ask(`/v1/sessions/a/approvals/${question.id}`, body);
-  assertEquals([answer.status, (await answer.json()).code], [507, "STORAGE_FULL"]);
-  isFull = false;
+    return question !== undefined;
+  });
+  const answer = (decision: string) =>
+    ask(`/v1/sessions/a/approvals/${question!.id}`, { decision, argumentsDigest: question!.argumentsDigest });
+  return { server, keys, medium, ask, answer };
+}
+
+Deno.test("field/C01: on a full disk an answer is not acknowledged, nothing runs, and the client is told why", async () => {
+  const { server, keys, medium, answer } = await refusingServer();
+  medium.refusal = new StorageFullError("Cannot append: the disk is full");
+  assertEquals(await statusAndCode(await answer("allowed-once")), [507, "STORAGE_FULL"]);
+  medium.refusal = null;
   assertEquals(await server.shutdown(1000), true);
+  assertEquals(keys.length, 0);
+});
+
+Deno.test("field/C01: an answer that the medium lost is not remembered as given when its session was opened anew", async () => {
+  const { server, keys, medium, ask, answer } = await refusingServer();
+  medium.refusal = new SyncFailedError("Cannot sync: the disk refused");
+  assertEquals(await statusAndCode(await answer("allowed-once")), [503, "SYNC_FAILED"]);
+  await eventually(async () => (await (await ask("/v1/sessions/a")).json()).status !== "running");
+  medium.refusal = null;
+  // Whoever writes next opens it anew, and what was open is closed.
+  assertEquals((await ask("/v1/sessions/a/inputs", { text: "go on" })).status, 202);
+  assertEquals(await statusAndCode(await answer("allowed-once")), [409, "ALREADY_DECIDED"]);
+  assertEquals(await statusAndCode(await answer("rejected")), [409, "ALREADY_DECIDED"]);
+  await server.shutdown(1000);
   assertEquals(keys.length, 0);
 });
 

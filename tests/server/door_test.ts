@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { Sandbox } from "../../src/sandbox/mod.ts";
-import { commandDoor, MODE_REFUSED, stateText } from "../../src/server/door.ts";
+import { commandDoor, stateText } from "../../src/server/door.ts";
 import { INVALID_ARGS, ToolError } from "../../src/tool/mod.ts";
-import type { ShellCommand } from "../../src/tools/mod.ts";
+import { MODE_REFUSED, type ShellCommand } from "../../src/tools/mod.ts";
 import { canBubblewrap, canLandlock } from "../sandbox/host.ts";
 import { Workspace } from "../sandbox/workspace.ts";
 

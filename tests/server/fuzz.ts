@@ -3,9 +3,15 @@
  *
  * @module
  */
+import { assert, assertEquals } from "@std/assert";
 import { createAgent } from "../../mod.ts";
+import { openFileStore, systemClock } from "../../src/entry/file.ts";
 import { serve, type ServeOptions } from "../../src/server/deno.ts";
+import { Refusal } from "../../src/server/problem.ts";
+import { sandboxEndpoint } from "../../src/server/sandbox/routes.ts";
+import { overLimits } from "../../src/tools/mod.ts";
 import { type SeededRandom, seededRandom } from "../support/seeded_random.ts";
+import { CountingRunner } from "./sandbox/sandbox_support.ts";
 import { payStep, payTool, scriptedModel, TOKEN } from "./server_support.ts";
 
 /** What a run came to. */
@@ -15,6 +21,10 @@ export interface FuzzReport {
   readonly statuses: Readonly<Record<number, number>>;
   /** By operation, how many were answered with a 2xx. */
   readonly fine: Readonly<Record<string, number>>;
+  /** Every operation of the document. */
+  readonly operations: readonly string[];
+  /** How many commands the sandbox endpoint started, and of how many effect keys there were. */
+  readonly commands: { readonly started: number; readonly keys: number };
   readonly seconds: number;
 }
 
@@ -34,16 +44,33 @@ export async function fuzz(seed: number, count: number): Promise<FuzzReport> {
   const model = scriptedModel(
     Array.from({ length: 2 * count }, (_, index) => index % 2 === 0 ? payStep() : [{ text: "Done." }]),
   );
+  const report = (error: unknown) =>
+    void failures.push(error instanceof Error ? error.stack ?? error.message : String(error));
+  // Commands are counted and not really run; what the host never gives is refused as it is in earnest.
+  const runner = new CountingRunner();
+  runner.check = (command) => {
+    const refused = overLimits(command, runner.limits);
+    return refused === null ? Promise.resolve() : Promise.reject(new Refusal(403, "MODE_REFUSED", refused));
+  };
+  const commands = sandboxEndpoint({
+    clock: systemClock,
+    storeFor: (id) => openFileStore({ root: `${root}/sandbox/${id}` }),
+    runnerFor: () => runner,
+    report,
+  });
   const options: ServeOptions = {
     root,
+    extraRoutes: commands.routes,
+    extraOperations: commands.operations,
     tokens: [TOKEN],
     agentWith: (store, approver) => createAgent({ store, model, tools: [payTool().tool], approvers: [approver] }),
-    report: (error) => void failures.push(error instanceof Error ? error.stack ?? error.message : String(error)),
+    report,
   };
   const serving = await serve(options);
   const beganMs = performance.now();
   const statuses: Record<number, number> = {};
   const fine: Record<string, number> = {};
+  let names: readonly string[] = [];
   try {
     const document = await (await fetch(`${serving.origin}/openapi.json`)).json();
     const operations = Object.entries(document.paths as Record<string, Any>).flatMap(([path, methods]) =>
@@ -53,6 +80,7 @@ export async function fuzz(seed: number, count: number): Promise<FuzzReport> {
         operation: operation as Any,
       }))
     );
+    names = operations.map(({ method, path }) => `${method} ${path}`);
     const known = new Known();
     let next = 0;
     await Promise.all(Array.from({ length: AT_ONCE }, async () => {
@@ -79,10 +107,25 @@ export async function fuzz(seed: number, count: number): Promise<FuzzReport> {
     if (failures.length > 0) throw new Error(`The server failed: ${failures.join("\n")}`);
   } finally {
     await serving.shutdown(0);
+    await commands.close();
     await Deno.remove(root, { recursive: true });
   }
-  return { requests: count, statuses, fine, seconds: Math.round((performance.now() - beganMs) / 1000) };
+  const seconds = Math.round((performance.now() - beganMs) / 1000);
+  const ran = { started: runner.started.length, keys: EFFECT_KEYS.length };
+  return { requests: count, statuses, fine, operations: names, commands: ran, seconds };
 }
+
+/** Every operation was answered with a 2xx some time, and no command ran twice under one key. */
+export function checkCovers({ operations, fine, commands: { started, keys } }: FuzzReport): void {
+  // What settles needs an outcome that nobody knows, and nothing dies here.
+  const never = operations.filter((name) => fine[name] === undefined && name !== "POST /v1/sessions/{id}/settle");
+  assertEquals(never, []);
+  assert(operations.some((name) => name.includes("/v1/sandbox/exec")), "the sandbox endpoint is not described");
+  assert(started > 0 && started <= keys, `${started} commands were started under ${keys} keys`);
+}
+
+/** Few enough that most are met again. */
+const EFFECT_KEYS: readonly string[] = Array.from({ length: 50 }, (_, index) => index.toString(16).padStart(32, "0"));
 
 /** What earlier answers named, so that later requests meet something. */
 class Known {
@@ -202,6 +245,7 @@ const ODD_TEXTS: readonly string[] = [
 /** A text that fits a schema, or nearly. */
 function text(schema: Any, random: SeededRandom): string {
   if (Array.isArray(schema.enum)) return String(schema.enum[random.below(schema.enum.length)]);
+  if (schema.pattern === "^[0-9a-f]{32}$") return EFFECT_KEYS[random.below(EFFECT_KEYS.length)]!;
   if (schema.pattern?.includes("0-9]{")) {
     return String(random.below(3) === 0 ? random.below(100_000) : random.below(12));
   }
@@ -218,8 +262,19 @@ function valueOf(schema: Any, random: SeededRandom, isOdd: boolean): unknown {
       for (const [name, member] of Object.entries(schema.properties ?? {})) {
         if (schema.required?.includes(name) || random.below(2) === 0) object[name] = valueOf(member, random, isOdd);
       }
+      const ways: string[][] = (schema.oneOf ?? []).map(({ required }: { required: string[] }) => required);
+      if (ways.length > 0 && !isOdd) {
+        const way = ways[random.below(ways.length)]!;
+        for (const name of ways.flat()) delete object[name];
+        for (const name of way) object[name] = valueOf(schema.properties[name], random, isOdd);
+      }
       return object;
     }
+    case "array":
+      return Array.from(
+        { length: random.below(4) + (schema.minItems ?? 0) },
+        () => valueOf(schema.items, random, isOdd),
+      );
     case "integer":
       return random.below(2) === 0 ? random.below(30) : random.below(1_000_000);
     case "boolean":

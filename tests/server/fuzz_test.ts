@@ -1,9 +1,7 @@
-import { assert } from "@std/assert";
-import { fuzz } from "./fuzz.ts";
+import { checkCovers, fuzz } from "./fuzz.ts";
 
 Deno.test("1,500 requests made from the OpenAPI document and spoilt: only 2xx and 4xx, each answered", async () => {
   const report = await fuzz(1, 1500);
   console.log(JSON.stringify(report));
-  const fine = Object.keys(report.fine).length;
-  assert(fine >= 14, `only ${fine} operations were ever answered with a 2xx: ${JSON.stringify(report.fine)}`);
+  checkCovers(report);
 });

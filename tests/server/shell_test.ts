@@ -112,8 +112,13 @@ Deno.test({
     assertStringIncludes(granted.result, "exit code 0");
     assert(workspace.has("ws/file"));
 
-    const tooMuch = await run("run echo x >../beside/file in danger-full-access because why not");
-    assertStringIncludes(tooMuch.result, "this host allows workspace-write at most");
+    // Nobody is asked for what this host never gives.
+    const text = "run echo x >../beside/file in danger-full-access because why not";
+    await server.json("/v1/sessions/a/inputs", { body: { text }, status: 202 });
+    const { data } = await stream.event("tool/result");
+    assertStringIncludes(JSON.stringify(data), '"code":"MODE_REFUSED"');
+    assertStringIncludes(JSON.stringify(data), "this host allows workspace-write at most");
+    assertEquals(stream.durable.filter(({ row }) => JSON.parse(row).type === "approval/asked").length, 2);
     assert(!workspace.has("beside/file"));
 
     const { events } = await server.json("/v1/sessions/a/events?limit=1000");

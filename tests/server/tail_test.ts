@@ -6,6 +6,7 @@ import { encodeRow, type SessionEvent } from "../../src/event/mod.ts";
 import { openMemoryStore } from "../../src/entry/memory.ts";
 import { CorruptFrameError } from "../../src/errors.ts";
 import { createSession } from "../../src/session/mod.ts";
+import { defineTool } from "../../src/tool/mod.ts";
 import type { LogReader } from "../../src/store/session_store.ts";
 import {
   HEARTBEAT_MS,
@@ -108,8 +109,16 @@ Deno.test("field/B28: after a kill the client that comes back gets the closers a
 });
 
 Deno.test("field/G01, field/G02: of clients that leave and clients that never read nothing is left, and whoever writes does not wait", async () => {
-  const texts = Array.from({ length: 200 }, (_, index) => `${index} ${"x".repeat(2000)}`);
-  await using server = await startServer({ model: scriptedModel([[{ text: texts }], [{ text: "Done." }]]) });
+  const look = defineTool({
+    name: "look",
+    description: "Looks.",
+    parameters: { type: "object" },
+    effect: "none",
+    execute: () => "x".repeat(2000),
+  });
+  const steps = Array.from({ length: 200 }, () => [{ call: { name: "look", arguments: {} } }]);
+  const model = scriptedModel([...steps, [{ text: "Done." }], [{ text: "Done." }]]);
+  await using server = await startServer({ model, tools: [look] });
   await server.json("/v1/sessions", { body: { id: "a" }, status: 201 });
   const idle = await EventStream.open(server, "a");
   const never = await EventStream.open(server, "a");
@@ -119,6 +128,7 @@ Deno.test("field/G01, field/G02: of clients that leave and clients that never re
   await eventually(() => server.serving.counts().tails === 2);
   await server.json("/v1/sessions/a/inputs", { body: { text: "hello" }, status: 202 });
   await reading.event("turn/end");
+  assert(reading.durable.length >= 1000, `${reading.durable.length} events`);
   await never[Symbol.asyncDispose]();
   await eventually(() => server.serving.counts().tails === 1);
   // The other one goes on.

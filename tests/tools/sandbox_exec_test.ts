@@ -62,6 +62,35 @@ Deno.test("the tool asks, is keyed, and its command runs in the server's sandbox
   await server.endpoint.close();
 });
 
+Deno.test("what the server never gives is refused before anybody is asked; a server that does not say is asked with the command", async () => {
+  const server = await sandboxServer();
+  const escalation = (mode: string) => ({
+    command: "make",
+    sandbox_permissions: mode,
+    justification: "it writes the build folder",
+  });
+  const tool = toolFor(server);
+  const wide = await failureOf(tool.permissionFor(escalation("danger-full-access"), "keyed"));
+  assertEquals(wide?.code, "MODE_REFUSED");
+  const network = { command: "make", sandbox_network: "on", justification: "it fetches" };
+  assertEquals((await failureOf(tool.permissionFor(network, "keyed")))?.code, "MODE_REFUSED");
+  assertEquals((await tool.permissionFor(escalation("workspace-write"), "keyed")).decision, "ask");
+
+  const silent: (typeof fetch)[] = [
+    () => Promise.reject(new TypeError("connection refused")),
+    () => Promise.resolve(new Response("<p>not found</p>", { status: 404 })),
+    () => Promise.resolve(Response.json({ modeMax: "everything", allowNetwork: true })),
+    () => Promise.resolve(Response.json(null)),
+    (input, init) => server.fetch(input, { ...init, headers: {} }),
+  ];
+  for (const fetch of silent) {
+    const { decision } = await toolFor(server, { fetch }).permissionFor(escalation("danger-full-access"), "keyed");
+    assertEquals(decision, "ask");
+  }
+  assertEquals(server.runner.started, []);
+  await server.endpoint.close();
+});
+
 Deno.test("a lost answer: the same request is sent again, and the command has run once", async () => {
   const server = await sandboxServer();
   let requests = 0;

@@ -6,6 +6,7 @@ import { callTool, INVALID_ARGS, ToolError } from "../../src/tool/mod.ts";
 import {
   COMMAND_TIMEOUT_MS,
   COMMAND_TIMEOUT_MS_MAX,
+  MODE_REFUSED,
   noSandbox,
   type SandboxDoor,
   type ShellCommand,
@@ -209,6 +210,42 @@ Deno.test("exec/S15: under the policy never, and after a cancel of the turn, not
   });
   assertEquals(cancelled.outcome.error?.code, "ABORTED_BEFORE_DISPATCH");
   assertEquals(asked, []);
+});
+
+Deno.test("what the host of the door never gives is refused before anybody is asked, and nothing is dispatched", async () => {
+  const { session, store } = await openStep();
+  const { asked, door } = fakeDoor();
+  let looks = 0;
+  const limits = { modeMax: "workspace-write" as const, allowNetwork: false };
+  const shell = shellTool({ run: { ...door, limits: () => (looks++, Promise.resolve(limits)) }, inside: "allow" });
+  let questions = 0;
+  const call = (args: JsonValue) =>
+    run(session, [shell], { name: "shell", arguments: JSON.stringify(args) }, {
+      approvers: [() => (questions++, "allowed-once" as const)],
+    });
+  const wide = await call({ ...ESCALATION, sandbox_permissions: "danger-full-access" });
+  assertEquals(wide.outcome.error?.code, MODE_REFUSED);
+  assertStringIncludes(textOf(wide.outcome.content), "this host allows workspace-write at most");
+  const network = await call({ command: "curl x", sandbox_network: "on", justification: "it fetches" });
+  assertEquals(network.outcome.error?.code, MODE_REFUSED);
+  assertStringIncludes(textOf(network.outcome.content), "no command the network");
+  assertEquals([questions, looks, asked], [0, 2, []]);
+  await session.flush();
+  const types = store.events("s1").map(({ type }) => type);
+  assertEquals(types.filter((type) => type.startsWith("approval/") || type === "effect/dispatched"), []);
+
+  // What it may give is asked about, and without an escalation nobody looks.
+  assertEquals((await call(ESCALATION)).outcome.isError, false);
+  assertEquals((await call({ command: "ls" })).outcome.isError, false);
+  assertEquals([questions, looks, asked.map(({ mode }) => mode)], [1, 3, ["workspace-write", "read-only"]]);
+
+  // Limits that are not known refuse nothing: the door does.
+  const unknown = shellTool({ run: { ...door, limits: () => null } });
+  const { decision } = await unknown.permissionFor(
+    { ...ESCALATION, sandbox_permissions: "danger-full-access" },
+    "opaque",
+  );
+  assertEquals(decision, "ask");
 });
 
 Deno.test("an escalation that is no wider, unknown or without a justification is an error, and nobody is asked", async () => {

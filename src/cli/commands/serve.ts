@@ -73,7 +73,7 @@ export const serveCommand: Command = {
     }
     const shell = hostedShell(context, workspaceDir(context));
     const options = optionsOf(context, shell);
-    const { token, isNew } = await tokenFor(context);
+    let token = "", isNew = false;
     const commands = hostSandbox({
       ...{ root, workspace: workspaceDir(context), report: options.report },
       ...shell.limits,
@@ -83,7 +83,11 @@ export const serveCommand: Command = {
     try {
       serving = await serve({
         ...options,
-        tokens: [token],
+        // Made when it listens, so that it is shown to whoever it was made for.
+        async tokens() {
+          ({ token, isNew } = await tokenFor(context));
+          return [token];
+        },
         extraRoutes: commands.routes,
         extraOperations: commands.operations,
       });

@@ -4,7 +4,7 @@
  * @module
  */
 import { canonicalJson, type JsonObject } from "../../../mod.ts";
-import { COMMAND_TIMEOUT_MS, type ShellEnd, type ShellMode } from "../../tools/mod.ts";
+import { COMMAND_TIMEOUT_MS, type ShellEnd, type ShellLimits, type ShellMode } from "../../tools/mod.ts";
 import { hex } from "../auth.ts";
 import { Refusal } from "../problem.ts";
 import { COMMAND_LENGTH_MAX } from "./limits.ts";
@@ -23,6 +23,8 @@ export interface AskedCommand {
 
 /** Whoever runs commands. */
 export interface CommandRunner {
+  /** What no command is given here, whoever granted it. */
+  readonly limits: ShellLimits;
   /**
    * Looks at a command before anything is written down. Starts nothing of it.
    *

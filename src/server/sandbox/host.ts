@@ -51,7 +51,7 @@ export function hostSandbox(options: HostSandboxOptions): SandboxEndpoint {
   const { whyOff = null } = options;
   const runner = whyOff === null
     ? sandboxRunner({ sandbox, workspace, hidden: [root], modeMax, allowNetwork })
-    : refusing(whyOff);
+    : refusing(whyOff, { modeMax: "read-only", allowNetwork: false });
   return sandboxEndpoint({
     clock: systemClock,
     storeFor: (tokenId) => openFileStore({ root: `${root}/sandbox/${tokenId}` }),
@@ -61,10 +61,10 @@ export function hostSandbox(options: HostSandboxOptions): SandboxEndpoint {
   });
 }
 
-function refusing(why: string): CommandRunner {
+function refusing(why: string, limits: CommandRunner["limits"]): CommandRunner {
   const refuse = ({ argv }: { readonly argv: readonly string[] }) =>
     Promise.reject(new SandboxUnavailableError(`Cannot confine command "${argv[0]}": ${why}`));
-  return { check: refuse, run: refuse };
+  return { limits, check: refuse, run: refuse };
 }
 
 async function foldersIn(folder: string): Promise<string[]> {

@@ -17,6 +17,12 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
   },
   {
     method: "get",
+    path: "/v1/sandbox/exec",
+    summary: "What no command is given here, whoever granted it",
+    answers: { 200: "ShellLimits" },
+  },
+  {
+    method: "get",
     path: "/v1/sandbox/exec/{effectKey}",
     summary: "Looks at an effect, and changes nothing",
     answers: { 200: "Effect" },

@@ -65,6 +65,7 @@ const checkKey = textCheck(EFFECT_KEY, "the effect key");
 /**
  * Makes the endpoint.
  *
+ * - `GET /sandbox/exec` says what no command is given here
  * - `POST /sandbox/exec` runs a command once. 200 with its outcome, 202 while it runs, 409 `OUTCOME_UNRESOLVED` when nobody knows
  *   how it ended, 410 `EFFECT_GONE` when it never will run or its outcome is not kept any more, 422 for another command under the key
  * - `GET /sandbox/exec/:effectKey` looks
@@ -129,7 +130,25 @@ export function sandboxEndpoint(parts: SandboxEndpointParts): SandboxEndpoint {
     return keys;
   }
 
-  const routes = new Hono<ServerEnv>()
+  return {
+    routes: routesOver(placeOf) as unknown as Hono<ServerEnv>,
+    operations: SANDBOX_OPERATIONS,
+    async close(deadlineMs = 0, signal) {
+      isClosing = true;
+      await Promise.all([...places.values()].map(async ({ ledger, store }) => {
+        await ledger.close(deadlineMs, signal).catch((error) => report?.(error));
+        await store.close().catch((error) => report?.(error));
+      }));
+    },
+  };
+}
+
+/** The type of the routes, for ``hc<SandboxApp>(`${origin}/v1`)``. */
+export type SandboxApp = ReturnType<typeof routesOver>;
+
+/** All routes, so that their types are one. */
+function routesOver(placeOf: (c: Context<ServerEnv>) => Place) {
+  return new Hono<ServerEnv>()
     .post("/sandbox/exec", jsonBody(EXEC), async (c) => {
       const body = c.req.valid("json");
       const { effectKey, waitMs = 0 } = body;
@@ -148,8 +167,10 @@ export function sandboxEndpoint(parts: SandboxEndpointParts): SandboxEndpoint {
         await ledger.ended(effectKey, waitMs);
         state = await ledger.exec(effectKey, bodyDigest, run);
       }
-      return answerExec(c, effectKey, state);
+      const view = executed(effectKey, state);
+      return view.state === "running" ? c.json(view, 202) : c.json(view, 200);
     })
+    .get("/sandbox/exec", (c) => c.json(placeOf(c).runner.limits))
     .get("/sandbox/exec/:effectKey", async (c) => {
       const effectKey = await checkKey(c.req.param("effectKey"));
       return c.json(viewOf(effectKey, await placeOf(c).ledger.look(effectKey)));
@@ -171,30 +192,18 @@ export function sandboxEndpoint(parts: SandboxEndpointParts): SandboxEndpoint {
       ledger.cancel(effectKey);
       return c.json(viewOf(effectKey, await ledger.look(effectKey)), 202);
     });
-
-  return {
-    routes: routes as unknown as Hono<ServerEnv>,
-    operations: SANDBOX_OPERATIONS,
-    async close(deadlineMs = 0, signal) {
-      isClosing = true;
-      await Promise.all([...places.values()].map(async ({ ledger, store }) => {
-        await ledger.close(deadlineMs, signal).catch((error) => report?.(error));
-        await store.close().catch((error) => report?.(error));
-      }));
-    },
-  };
 }
 
 function viewOf(effectKey: string, state: EffectState): EffectView {
   return { effectKey, ...state };
 }
 
-function answerExec(c: Context<ServerEnv>, effectKey: string, state: EffectState): Response {
+/** What is answered to a command. @throws {Refusal} when it did not run now, and did not come to an end before */
+function executed(effectKey: string, state: EffectState): EffectView {
   switch (state.state) {
     case "finished":
-      return c.json(viewOf(effectKey, state));
     case "running":
-      return c.json(viewOf(effectKey, state), 202);
+      return viewOf(effectKey, state);
     case "refused":
       throw new Refusal(503, "SANDBOX_UNAVAILABLE", state.refusal.message, { state: state.state });
     case "undecidable":

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { isWider, type Sandbox, type SandboxLimits, type SandboxMode, type SandboxPolicy } from "../../sandbox/mod.ts";
+import type { Sandbox, SandboxLimits, SandboxMode, SandboxPolicy } from "../../sandbox/mod.ts";
+import { overLimits } from "../../tools/mod.ts";
 import { Refusal } from "../problem.ts";
 import type { AskedCommand, CommandRunner } from "./command.ts";
 
@@ -38,19 +39,13 @@ export interface SandboxRunnerOptions {
  */
 export function sandboxRunner(options: SandboxRunnerOptions): CommandRunner {
   const { sandbox, modeMax = "workspace-write", allowNetwork = false } = options;
+  const limits = { modeMax, allowNetwork };
   return {
+    limits,
     async check(command) {
-      const { argv, mode, network } = command;
-      if (isWider(mode, modeMax)) {
-        throw new Refusal(
-          403,
-          "MODE_REFUSED",
-          `Cannot run a command in ${mode}: this server allows ${modeMax} at most`,
-        );
-      }
-      if (network === "on" && !allowNetwork) {
-        throw new Refusal(403, "MODE_REFUSED", "Cannot run a command with the network: this server does not allow it");
-      }
+      const { argv, mode } = command;
+      const refused = overLimits(command, limits);
+      if (refused !== null) throw new Refusal(403, "MODE_REFUSED", refused);
       if (mode === "danger-full-access") return;
       try {
         await sandbox.confine(argv, policyOf(command, options));

@@ -1,7 +1,9 @@
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { hc } from "hono/client";
 import { compileSchema, SandboxUnavailableError } from "../../../mod.ts";
 import { MemoryStorage, openMemoryStore } from "../../../src/entry/memory.ts";
 import { Refusal } from "../../../src/server/problem.ts";
+import type { SandboxApp } from "../../../src/server/sandbox/routes.ts";
 import { brief, CountingRunner, endOf, keyOf, OTHER_TOKEN, sandboxServer, TOKEN } from "./sandbox_support.ts";
 
 const WAIT = { waitMs: 30_000 };
@@ -226,7 +228,7 @@ Deno.test("what does not fit the schema is refused and recorded nowhere", async 
 });
 
 Deno.test("the OpenAPI document describes every route of the endpoint, and its schema lets through what is answered", async () => {
-  const { endpoint, server, exec, look, settle } = await sandboxServer();
+  const { endpoint, server, ask, exec, look, settle } = await sandboxServer();
   const routes = endpoint.routes.routes.filter(({ method }) => method !== "ALL")
     .map(({ method, path }) => `${method} /v1${path.replace(/:(\w+)/g, "{$1}")}`);
   const described = endpoint.operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
@@ -237,11 +239,43 @@ Deno.test("the OpenAPI document describes every route of the endpoint, and its s
   for (const { body } of [await look(1), await exec(1, "make", WAIT), await settle(1), await settle(2)]) {
     assertEquals((await check(body)).ok, true, JSON.stringify(body));
   }
+  const limits = await (await ask("")).json();
+  assertEquals(limits, { modeMax: "workspace-write", allowNetwork: false });
+  const { check: checkLimits } = compileSchema(document.components.schemas.ShellLimits, "the limits");
+  assertEquals((await checkLimits(limits)).ok, true);
   const put = new Request("http://sandbox.test/v1/sandbox/exec", {
     method: "DELETE",
     headers: { authorization: `Bearer ${TOKEN}` },
   });
   assertEquals((await server.fetch(put)).status, 405);
+  await endpoint.close();
+});
+
+Deno.test("hc<SandboxApp>: a typed client asks everything that can be asked of the endpoint", async () => {
+  const { endpoint, fetch, runner } = await sandboxServer();
+  const asked = new Set<string>();
+  const client = hc<SandboxApp>("http://sandbox.test/v1", {
+    headers: { authorization: `Bearer ${TOKEN}` },
+    fetch: (input: string | URL | Request, init?: RequestInit) => {
+      const path = new URL(input instanceof Request ? input.url : input).pathname;
+      asked.add(`${init?.method?.toLowerCase()} ${path.replace(/[0-9a-f]{32}/, "{effectKey}")}`);
+      return fetch(input, init);
+    },
+  });
+  const { exec } = client.sandbox;
+  const { modeMax, allowNetwork } = await (await exec.$get()).json();
+  assertEquals([modeMax, allowNetwork], ["workspace-write", false]);
+  const letGo = runner.hold();
+  const started = await (await exec.$post({ json: { effectKey: keyOf(1), script: "make" } })).json();
+  assertEquals([started.effectKey, started.state], [keyOf(1), "running"]);
+  const param = { effectKey: keyOf(1) };
+  assertEquals((await (await exec[":effectKey"].cancel.$post({ param, json: {} })).json()).state, "running");
+  const settled = await (await exec[":effectKey"].settle.$post({ param, json: { waitMs: 20_000 } })).json();
+  assert(settled.state === "finished");
+  assertEquals(settled.outcome["ending"], "cancelled");
+  letGo();
+  assertEquals((await (await exec[":effectKey"].$get({ param })).json()).state, "finished");
+  assertEquals([...asked].sort(), endpoint.operations.map(({ method, path }) => `${method} ${path}`).sort());
   await endpoint.close();
 });
 

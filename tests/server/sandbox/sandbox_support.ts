@@ -13,7 +13,7 @@ import {
   sandboxEndpoint,
   type SandboxEndpointParts,
 } from "../../../src/server/sandbox/routes.ts";
-import type { ShellEnd } from "../../../src/tools/mod.ts";
+import type { ShellEnd, ShellLimits } from "../../../src/tools/mod.ts";
 
 /** Who asks. */
 export const TOKEN = "correct-horse-battery-staple";
@@ -39,6 +39,7 @@ export function endOf(text: string, change: Partial<ShellEnd> = {}): ShellEnd {
 
 /** Counts commands. They end when they are let. */
 export class CountingRunner implements CommandRunner {
+  readonly limits: ShellLimits = { modeMax: "workspace-write", allowNetwork: false };
   /** Every command that was started. */
   readonly started: AskedCommand[] = [];
   /** What becomes of the next ones. Default: each ends at once. */
