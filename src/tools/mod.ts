@@ -4,7 +4,8 @@
  * @module
  */
 export { OUTSIDE_WORKSPACE, WorkspaceFence, type WorkspaceFs, type WorkspaceOptions } from "./workspace_fence.ts";
-export { LIST_ENTRIES_MAX, READ_SIZE_BYTES_MAX, workspaceTools, WRITE_SIZE_BYTES_MAX } from "./workspace_tools.ts";
+export * from "./file_tools.ts";
+export { workspaceTools } from "./workspace_tools.ts";
 export { ANSWER_SIZE_BYTES_MAX } from "./http_answer.ts";
 export * from "./http_request.ts";
 export * from "./shell.ts";

@@ -1,30 +1,13 @@
 /**
- * Read, write and list inside a workspace.
+ * Read, write and list inside a folder of this machine.
  *
  * @module
  */
 import * as nodeFs from "node:fs";
 import { dirname } from "node:path";
-import {
-  defineTool,
-  INVALID_ARGS,
-  type LookupAnswer,
-  readArguments,
-  type Tool,
-  type ToolCall,
-  ToolError,
-  type ToolOutput,
-} from "../tool/mod.ts";
+import { INVALID_ARGS, type Tool, type ToolCall, ToolError } from "../tool/mod.ts";
+import { type FileRange, fileTools, LIST_ENTRIES_MAX, type Listing } from "./file_tools.ts";
 import { isCode, WorkspaceFence, type WorkspaceFs, type WorkspaceOptions } from "./workspace_fence.ts";
-
-/** How much of a file one call reads. */
-export const READ_SIZE_BYTES_MAX = 256 * 1024;
-/** How much one call writes. */
-export const WRITE_SIZE_BYTES_MAX = 4 * 1024 * 1024;
-/** How many entries of a folder one call lists. */
-export const LIST_ENTRIES_MAX = 1000;
-
-const PATH = { type: "string", description: "Path in the workspace, such as notes/today.txt" };
 
 /**
  * Makes the tools `read_file`, `write_file` and `list_files` for one workspace.
@@ -49,61 +32,21 @@ const PATH = { type: "string", description: "Path in the workspace, such as note
 export function workspaceTools(options: WorkspaceOptions): Tool[] {
   const fence = new WorkspaceFence(options);
   const fs = options.fs ?? nodeFs;
-  return [
-    defineTool({
-      name: "list_files",
-      description: "Lists a folder of the workspace, one entry per line; folders end in a slash.",
-      parameters: { type: "object", properties: { path: { ...PATH, description: "Folder; default the workspace" } } },
-      effect: "none",
-      execute: (args) => listFiles(fence, fs, readArguments(args, { path: "string?" }).path ?? "."),
-    }),
-    defineTool({
-      name: "read_file",
-      description: `Reads a text file of the workspace, at most ${READ_SIZE_BYTES_MAX} bytes of it from an offset on.`,
-      parameters: {
-        type: "object",
-        properties: { path: PATH, offsetBytes: { type: "integer", minimum: 0, description: "Default 0" } },
-        required: ["path"],
-      },
-      effect: "none",
-      execute: (args) => {
-        const { path, offsetBytes = 0 } = readArguments(args, { path: "string", offsetBytes: "number?" });
-        return readFile(fence, fs, path, offsetBytes);
-      },
-    }),
-    defineTool({
-      name: "write_file",
-      description: "Writes a text file of the workspace, replacing what was there. Missing folders are made.",
-      parameters: {
-        type: "object",
-        properties: { path: PATH, content: { type: "string" } },
-        required: ["path", "content"],
-      },
-      effect: "idempotent",
-      permission: (args) => {
-        const { path, content } = readArguments(args, { path: "string", content: "string" });
-        return { decision: "ask", reason: `write ${content.length} characters to ${JSON.stringify(path)}` };
-      },
-      execute: (args, call) => {
-        const { path, content } = readArguments(args, { path: "string", content: "string" });
-        return writeFile(fence, fs, path, content, call);
-      },
-      reconcile: ({ args }) => {
-        const { path, content } = readArguments(args, { path: "string", content: "string" });
-        return lookUpWrite(fence, fs, path, content);
-      },
-    }),
-  ];
+  return fileTools({
+    list: (path) => list(fence, fs, path),
+    read: (path, offsetBytes, sizeBytes) => read(fence, fs, path, { offsetBytes, sizeBytes }),
+    write: (path, bytes, call) => write(fence, fs, path, { bytes, call }),
+    holds: (path, bytes) => holds(fence, fs, path, bytes),
+  });
 }
 
-function listFiles(fence: WorkspaceFence, fs: WorkspaceFs, path: string): string {
+function list(fence: WorkspaceFence, fs: WorkspaceFs, path: string): Listing {
   return worded("list", path, () =>
     fence.in(path, (folder) => {
       // A descriptor's path is itself a link; the slash makes the system follow it.
       const names = fs.readdirSync(`${folder}/`).sort();
       const lines = names.slice(0, LIST_ENTRIES_MAX).map((name) => entryLine(fs, `${folder}/${name}`, name));
-      if (names.length > LIST_ENTRIES_MAX) lines.push(`… and ${names.length - LIST_ENTRIES_MAX} more`);
-      return lines.length === 0 ? "The folder is empty." : lines.join("\n");
+      return { lines, total: names.length };
     }));
 }
 
@@ -115,10 +58,12 @@ function entryLine(fs: WorkspaceFs, path: string, name: string): string {
   return stat.isFile() ? `${name} (${stat.size} bytes)` : `${name} (not a file)`;
 }
 
-function readFile(fence: WorkspaceFence, fs: WorkspaceFs, path: string, offsetBytes: number): string {
-  if (!Number.isSafeInteger(offsetBytes) || offsetBytes < 0) {
-    throw new ToolError(INVALID_ARGS, "invalid arguments: offsetBytes must be an integer from 0");
-  }
+function read(
+  fence: WorkspaceFence,
+  fs: WorkspaceFs,
+  path: string,
+  { offsetBytes, sizeBytes }: { readonly offsetBytes: number; readonly sizeBytes: number },
+): FileRange {
   return worded("read", path, () =>
     fence.at(path, {}, (name) => {
       const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
@@ -127,11 +72,8 @@ function readFile(fence: WorkspaceFence, fs: WorkspaceFs, path: string, offsetBy
       try {
         const stat = fs.fstatSync(descriptor);
         if (!stat.isFile()) throw new ToolError(INVALID_ARGS, `Cannot read "${path}": it is not a file`);
-        const bytes = readRange(fs, descriptor, offsetBytes, Math.min(stat.size - offsetBytes, READ_SIZE_BYTES_MAX));
-        if (bytes.includes(0)) throw new ToolError(INVALID_ARGS, `Cannot read "${path}": it is not a text file`);
-        const text = new TextDecoder().decode(bytes);
-        const endBytes = offsetBytes + bytes.length;
-        return endBytes >= stat.size ? text : `${text}\n[${endBytes} of ${stat.size} bytes; the file goes on]`;
+        const bytes = readRange(fs, descriptor, offsetBytes, Math.min(stat.size - offsetBytes, sizeBytes));
+        return { bytes, sizeBytes: stat.size };
       } finally {
         fs.closeSync(descriptor);
       }
@@ -149,11 +91,12 @@ function readRange(fs: WorkspaceFs, descriptor: number, offsetBytes: number, siz
   return bytes.subarray(0, at);
 }
 
-function writeFile(fence: WorkspaceFence, fs: WorkspaceFs, path: string, content: string, call: ToolCall): string {
-  const bytes = new TextEncoder().encode(content);
-  if (bytes.length > WRITE_SIZE_BYTES_MAX) {
-    throw new ToolError(INVALID_ARGS, `invalid arguments: content is over ${WRITE_SIZE_BYTES_MAX} bytes`);
-  }
+function write(
+  fence: WorkspaceFence,
+  fs: WorkspaceFs,
+  path: string,
+  { bytes, call }: { readonly bytes: Uint8Array; readonly call: ToolCall },
+): void {
   return worded("write", path, () =>
     fence.at(path, { create: true }, (name) => {
       const old = fs.lstatSync(name, { throwIfNoEntry: false });
@@ -171,28 +114,17 @@ function writeFile(fence: WorkspaceFence, fs: WorkspaceFs, path: string, content
         throw error;
       }
       syncFolderOf(fs, name);
-      return `Wrote ${bytes.length} bytes to ${path}.`;
     }));
 }
 
-/**
- * Whether a write happened whose process is gone: only the content can tell. If it is another, the file may have been written and
- * changed since, so that this is never "absent"; writing it again under the same key is harmless. `put_file` of the pack keeps
- * more, and always knows.
- */
-function lookUpWrite(fence: WorkspaceFence, fs: WorkspaceFs, path: string, content: string): LookupAnswer<ToolOutput> {
-  const bytes = new TextEncoder().encode(content);
+function holds(fence: WorkspaceFence, fs: WorkspaceFs, path: string, bytes: Uint8Array): boolean {
   return worded("look up", path, () =>
-    fence.at(path, {}, (name): LookupAnswer<ToolOutput> => {
-      if (!hasContent(fs, name, bytes)) return { verdict: "undecidable", note: "the file does not have this content" };
+    fence.at(path, {}, (name) => {
+      if (!hasContent(fs, name, bytes)) return false;
       // Seen in the cache is not yet on the disk.
       syncFile(fs, name);
       syncFolderOf(fs, name);
-      return {
-        verdict: "happened",
-        result: `Wrote ${bytes.length} bytes to ${path}.`,
-        note: "the file has this content",
-      };
+      return true;
     }));
 }
 

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import * as nodeFs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ function place(fs?: WorkspaceFs) {
   nodeFs.writeFileSync(join(top, "ws-sibling", "secret.txt"), "secret");
   const tools = workspaceTools({ root, closed: [join(root, "closed"), join(root, "not-there")], fs });
   const use = (name: string, args: Record<string, string | number>) =>
-    tools.find((tool) => tool.name === name)!.execute(args, CALL) as string;
+    tools.find((tool) => tool.name === name)!.execute(args, CALL) as Promise<string>;
   return {
     top,
     root,
@@ -30,47 +30,47 @@ function place(fs?: WorkspaceFs) {
   };
 }
 
-Deno.test("the tools read, write and list inside the workspace", () => {
+Deno.test("the tools read, write and list inside the workspace", async () => {
   using at = place();
-  assertEquals(at.use("read_file", { path: "docs/a.txt" }), "inside");
-  assertEquals(at.use("read_file", { path: join(at.root, "docs/../docs/./a.txt") }), "inside");
-  assertStringIncludes(at.use("write_file", { path: "new/deep/b.txt", content: "grün" }), "Wrote 5 bytes");
+  assertEquals(await at.use("read_file", { path: "docs/a.txt" }), "inside");
+  assertEquals(await at.use("read_file", { path: join(at.root, "docs/../docs/./a.txt") }), "inside");
+  assertStringIncludes(await at.use("write_file", { path: "new/deep/b.txt", content: "grün" }), "Wrote 5 bytes");
   assertEquals(nodeFs.readFileSync(join(at.root, "new/deep/b.txt"), "utf8"), "grün");
-  assertEquals(at.use("list_files", {}), "closed/\ndocs/\nnew/");
-  assertEquals(at.use("list_files", { path: "docs" }), "a.txt (6 bytes)");
+  assertEquals(await at.use("list_files", {}), "closed/\ndocs/\nnew/");
+  assertEquals(await at.use("list_files", { path: "docs" }), "a.txt (6 bytes)");
   nodeFs.mkdirSync(join(at.root, "empty"));
-  assertEquals(at.use("list_files", { path: "empty/" }), "The folder is empty.");
+  assertEquals(await at.use("list_files", { path: "empty/" }), "The folder is empty.");
 });
 
-Deno.test("write_file replaces the whole file, keeps its mode, and leaves no temporary file", () => {
+Deno.test("write_file replaces the whole file, keeps its mode, and leaves no temporary file", async () => {
   using at = place();
   const file = join(at.root, "docs", "run.sh");
   nodeFs.writeFileSync(file, "a long old text", { mode: 0o750 });
   nodeFs.chmodSync(file, 0o750);
   // What a crash of the same call left behind.
   nodeFs.writeFileSync(join(at.root, "docs", ".holdfast-0123456789ab.tmp"), "half");
-  at.use("write_file", { path: "docs/run.sh", content: "new" });
+  await at.use("write_file", { path: "docs/run.sh", content: "new" });
   assertEquals(nodeFs.readFileSync(file, "utf8"), "new");
   assertEquals(nodeFs.statSync(file).mode & 0o777, 0o750);
   assertEquals(nodeFs.readdirSync(join(at.root, "docs")).sort(), ["a.txt", "run.sh"]);
 });
 
-Deno.test("write_file takes every name that the file system takes", () => {
+Deno.test("write_file takes every name that the file system takes", async () => {
   using at = place();
   for (const name of ["a".repeat(238), "b".repeat(239), "c".repeat(255), "é".repeat(127)]) {
-    at.use("write_file", { path: `docs/${name}`, content: "first" });
-    assertStringIncludes(at.use("write_file", { path: `docs/${name}`, content: "again" }), "Wrote 5 bytes");
+    await at.use("write_file", { path: `docs/${name}`, content: "first" });
+    assertStringIncludes(await at.use("write_file", { path: `docs/${name}`, content: "again" }), "Wrote 5 bytes");
     assertEquals(nodeFs.readFileSync(join(at.root, "docs", name), "utf8"), "again");
   }
   assertEquals(nodeFs.readdirSync(join(at.root, "docs")).length, 5);
-  assertThrows(
+  await assertRejects(
     () => at.use("write_file", { path: `docs/${"d".repeat(256)}`, content: "x" }),
     Error,
     "the name is too long",
   );
 });
 
-Deno.test("a path that leaves the workspace is refused, however it is spelled", () => {
+Deno.test("a path that leaves the workspace is refused, however it is spelled", async () => {
   using at = place();
   nodeFs.symlinkSync(join(at.top, "secret.txt"), join(at.root, "link.txt"));
   nodeFs.symlinkSync("../..", join(at.root, "docs", "up"));
@@ -97,7 +97,7 @@ Deno.test("a path that leaves the workspace is refused, however it is spelled", 
   ];
   for (const path of paths) {
     for (const [tool, more] of [["read_file", {}], ["write_file", { content: "x" }], ["list_files", {}]] as const) {
-      const error = assertThrows(() => at.use(tool, { path, ...more }), Error);
+      const error = await assertRejects(() => at.use(tool, { path, ...more }), Error);
       assertEquals((error as { code?: string }).code, "OUTSIDE_WORKSPACE", `${tool} ${path}: ${error.message}`);
     }
   }
@@ -105,28 +105,28 @@ Deno.test("a path that leaves the workspace is refused, however it is spelled", 
   assertEquals(nodeFs.readdirSync(at.top).sort(), ["secret.txt", "ws", "ws-sibling"]);
 });
 
-Deno.test("a link that stays inside is followed, relative or absolute", () => {
+Deno.test("a link that stays inside is followed, relative or absolute", async () => {
   using at = place();
   nodeFs.symlinkSync("docs", join(at.root, "relative"));
   nodeFs.symlinkSync(join(at.root, "docs", "a.txt"), join(at.root, "absolute.txt"));
   nodeFs.symlinkSync("../docs/later.txt", join(at.root, "docs", "later-link"));
-  assertEquals(at.use("read_file", { path: "relative/a.txt" }), "inside");
-  assertEquals(at.use("read_file", { path: "absolute.txt" }), "inside");
-  at.use("write_file", { path: "absolute.txt", content: "changed" });
+  assertEquals(await at.use("read_file", { path: "relative/a.txt" }), "inside");
+  assertEquals(await at.use("read_file", { path: "absolute.txt" }), "inside");
+  await at.use("write_file", { path: "absolute.txt", content: "changed" });
   assertEquals(nodeFs.readFileSync(join(at.root, "docs", "a.txt"), "utf8"), "changed");
   assert(nodeFs.lstatSync(join(at.root, "absolute.txt")).isSymbolicLink());
-  at.use("write_file", { path: "docs/later-link", content: "made" });
+  await at.use("write_file", { path: "docs/later-link", content: "made" });
   assertEquals(nodeFs.readFileSync(join(at.root, "docs", "later.txt"), "utf8"), "made");
 });
 
-Deno.test("a closed folder stays closed, by whatever path it is reached", () => {
+Deno.test("a closed folder stays closed, by whatever path it is reached", async () => {
   using at = place();
   nodeFs.symlinkSync("closed", join(at.root, "other-name"));
   for (const path of ["closed/log.txt", "other-name/log.txt", "docs/../closed/new.txt"]) {
-    assertThrows(() => at.use("read_file", { path }), Error, "closed to tools");
-    assertThrows(() => at.use("write_file", { path, content: "x" }), Error, "closed to tools");
+    await assertRejects(() => at.use("read_file", { path }), Error, "closed to tools");
+    await assertRejects(() => at.use("write_file", { path, content: "x" }), Error, "closed to tools");
   }
-  assertThrows(() => at.use("list_files", { path: "closed" }), Error, "closed to tools");
+  await assertRejects(() => at.use("list_files", { path: "closed" }), Error, "closed to tools");
   assertEquals(nodeFs.readFileSync(join(at.root, "closed", "log.txt"), "utf8"), "log");
 });
 
@@ -142,7 +142,7 @@ function racing(n: number, act: () => void): WorkspaceFs {
   };
 }
 
-Deno.test("a link planted between check and use opens nothing outside, at any step of the way", () => {
+Deno.test("a link planted between check and use opens nothing outside, at any step of the way", async () => {
   let planted = 0;
   for (const tool of ["read_file", "write_file", "list_files"] as const) {
     for (let n = 1; n <= 5; n++) {
@@ -156,7 +156,7 @@ Deno.test("a link planted between check and use opens nothing outside, at any st
       nodeFs.writeFileSync(join(at.top, "a.txt"), "secret");
       let found = "";
       try {
-        found = at.use(tool, { path: tool === "list_files" ? "docs" : "docs/a.txt", content: "overwritten" });
+        found = await at.use(tool, { path: tool === "list_files" ? "docs" : "docs/a.txt", content: "overwritten" });
       } catch (error) {
         found = String(error);
       }
@@ -168,7 +168,7 @@ Deno.test("a link planted between check and use opens nothing outside, at any st
   assert(planted >= 6);
 });
 
-Deno.test("a file that becomes a link between check and use is not followed", () => {
+Deno.test("a file that becomes a link between check and use is not followed", async () => {
   const state: { root?: string; top?: string } = {};
   const plant = () => {
     nodeFs.rmSync(join(state.root!, "docs", "a.txt"));
@@ -176,15 +176,15 @@ Deno.test("a file that becomes a link between check and use is not followed", ()
   };
   using at = place(racing(3, plant));
   Object.assign(state, at);
-  assertThrows(() => at.use("read_file", { path: "docs/a.txt" }), Error, "it is a link");
+  await assertRejects(() => at.use("read_file", { path: "docs/a.txt" }), Error, "it is a link");
   using other = place(racing(3, plant));
   Object.assign(state, other);
-  other.use("write_file", { path: "docs/a.txt", content: "new" });
+  await other.use("write_file", { path: "docs/a.txt", content: "new" });
   assertEquals(nodeFs.readFileSync(join(other.top, "secret.txt"), "utf8"), "secret");
   assertEquals(nodeFs.readFileSync(join(other.root, "docs", "a.txt"), "utf8"), "new");
 });
 
-Deno.test("without /proc the real path is checked again before anything is used", () => {
+Deno.test("without /proc the real path is checked again before anything is used", async () => {
   const state: { root?: string; top?: string } = {};
   const fs: WorkspaceFs = {
     ...racing(2, () => {
@@ -195,10 +195,10 @@ Deno.test("without /proc the real path is checked again before anything is used"
   };
   using at = place(fs);
   Object.assign(state, at);
-  const error = assertThrows(() => at.use("read_file", { path: "docs/secret.txt" }), Error);
+  const error = await assertRejects(() => at.use("read_file", { path: "docs/secret.txt" }), Error);
   assertEquals((error as { code?: string }).code, "OUTSIDE_WORKSPACE");
   using plain = place({ ...nodeFs, existsSync: () => false });
-  assertEquals(plain.use("read_file", { path: "docs/a.txt" }), "inside");
+  assertEquals(await plain.use("read_file", { path: "docs/a.txt" }), "inside");
 });
 
 Deno.test("what is no text file is refused in words, and nothing waits for a pipe", async () => {
@@ -220,29 +220,29 @@ Deno.test("what is no text file is refused in words, and nothing waits for a pip
     ["write_file", { path: "big.txt", content: "x".repeat(5_000_000) }, "over 4194304 bytes"],
   ];
   for (const [tool, args, words] of refusals) {
-    const error = assertThrows(() => at.use(tool, args), Error, words);
+    const error = await assertRejects(() => at.use(tool, args), Error, words);
     assertEquals(error.message.includes("/proc/"), false, error.message);
   }
 });
 
-Deno.test("read_file reads a large file in parts", () => {
+Deno.test("read_file reads a large file in parts", async () => {
   using at = place();
   nodeFs.writeFileSync(join(at.root, "large.txt"), "x".repeat(300_000) + "end");
-  const first = at.use("read_file", { path: "large.txt" });
+  const first = await at.use("read_file", { path: "large.txt" });
   assertStringIncludes(first, "[262144 of 300003 bytes; the file goes on]");
-  assert(at.use("read_file", { path: "large.txt", offsetBytes: 262_144 }).endsWith("end"));
-  assertEquals(at.use("read_file", { path: "large.txt", offsetBytes: 400_000 }), "");
+  assert((await at.use("read_file", { path: "large.txt", offsetBytes: 262_144 })).endsWith("end"));
+  assertEquals(await at.use("read_file", { path: "large.txt", offsetBytes: 400_000 }), "");
 });
 
-Deno.test("a full disk leaves the old file and no temporary one", () => {
+Deno.test("a full disk leaves the old file and no temporary one", async () => {
   using at = place({
     ...nodeFs,
     writeSync: () => {
       throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
     },
   } as WorkspaceFs);
-  assertThrows(() => at.use("write_file", { path: "docs/a.txt", content: "new" }), Error, "the disk is full");
-  assertEquals(at.use("read_file", { path: "docs/a.txt" }), "inside");
+  await assertRejects(() => at.use("write_file", { path: "docs/a.txt", content: "new" }), Error, "the disk is full");
+  assertEquals(await at.use("read_file", { path: "docs/a.txt" }), "inside");
   assertEquals(nodeFs.readdirSync(join(at.root, "docs")), ["a.txt"]);
 });
 
@@ -281,7 +281,7 @@ Deno.test("write_file is looked up in the file: this content happened, another o
     } as const;
     return await tool.reconcile!(lookup) as { verdict: string; result?: string; note?: string };
   };
-  const said = at.use("write_file", { path: "docs/a.txt", content: "grün" });
+  const said = await at.use("write_file", { path: "docs/a.txt", content: "grün" });
   assertEquals(await lookUp("docs/a.txt", "grün"), {
     verdict: "happened",
     result: said,
@@ -291,8 +291,8 @@ Deno.test("write_file is looked up in the file: this content happened, another o
   assertEquals((await lookUp("docs/a.txt", "grau")).verdict, "undecidable");
   assertEquals((await lookUp("docs/none.txt", "")).verdict, "undecidable");
   assertEquals((await lookUp("docs", "")).verdict, "undecidable");
-  assertThrows(() =>
-    tool.reconcile!({
+  await assertRejects(async () =>
+    await tool.reconcile!({
       effectKey: "k",
       args: { path: "../secret.txt", content: "secret" },
       effect: "idempotent",
@@ -300,8 +300,8 @@ Deno.test("write_file is looked up in the file: this content happened, another o
       signal,
     })
   );
-  assertThrows(() =>
-    tool.reconcile!({
+  await assertRejects(async () =>
+    await tool.reconcile!({
       effectKey: "k",
       args: { path: "not/there.txt", content: "" },
       effect: "idempotent",

@@ -39,17 +39,17 @@ class FakeFolder implements WorkspaceFolder {
 
 class FakeFile implements WorkspaceFile {
   readonly kind = "file";
-  #text = "";
+  #content = new Blob();
 
   getFile() {
-    return Promise.resolve({ size: this.#text.length, text: () => Promise.resolve(this.#text) });
+    return Promise.resolve(this.#content);
   }
 
   createWritable() {
-    let text = "";
+    const parts: Uint8Array<ArrayBuffer>[] = [];
     return Promise.resolve({
-      write: (more: string) => Promise.resolve(void (text += more)),
-      close: () => Promise.resolve(void (this.#text = text)),
+      write: (bytes: Uint8Array<ArrayBuffer>) => Promise.resolve(void parts.push(bytes)),
+      close: () => Promise.resolve(void (this.#content = new Blob(parts))),
     });
   }
 }
@@ -93,6 +93,24 @@ Deno.test("workspaceTools() writes, reads, lists and deletes, and stays inside",
   assertEquals(await textOf(tools, "list_files", {}), "notes/");
   assertEquals(await textOf(tools, "list_files", { path: "notes" }), "a.txt");
   assertEquals(await textOf(tools, "read_file", { path: "./notes//a.txt" }), "hello");
+  assertEquals(await textOf(tools, "read_file", { path: "notes/a.txt", offsetBytes: 3 }), "lo");
+  const lookedUp = async (content: string) => {
+    const args = { path: "notes/a.txt", content };
+    const lookup = {
+      effectKey: "k",
+      args,
+      effect: "idempotent",
+      callSeq: 1,
+      signal: AbortSignal.timeout(1000),
+    } as const;
+    const answer = await tools.find(({ name }) => name === "write_file")!.reconcile!(lookup);
+    return (answer as { readonly verdict: string }).verdict;
+  };
+  assertEquals([await lookedUp("hello"), await lookedUp("hallo"), await lookedUp("hell")], [
+    "happened",
+    "undecidable",
+    "undecidable",
+  ]);
   assertEquals(await fileChangeIn(open, "delete_file", JSON.stringify({ path: write.path })), {
     path: write.path,
     before: "hello",
