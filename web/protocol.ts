@@ -10,8 +10,10 @@
 import type {
   EffectClass,
   EventPage,
+  EventPlace,
   LogFault,
   Message,
+  Proof,
   SessionEvent,
   SessionRow,
   StorageTraits,
@@ -81,6 +83,11 @@ export interface PageCalls {
   history: {
     readonly ask: { readonly id: string; readonly from: number; readonly limit: number };
     readonly answer: EventPage;
+  };
+  /** Where events lie in the log, for those that lie in one of its frames: what a person who reads the file looks for. */
+  places: {
+    readonly ask: { readonly id: string; readonly seqs: readonly number[] };
+    readonly answer: readonly SeqPlace[];
   };
   /** What the model sees now. */
   surface: { readonly ask: { readonly id: string }; readonly answer: readonly Message[] };
@@ -166,6 +173,21 @@ export interface OpenQuestion {
   readonly argumentsDigest: string | null;
   /** Where the call writes a file: what it would change. `before` is null for a new file. */
   readonly fileChange: { readonly path: string; readonly before: string | null; readonly after: string } | null;
+  /** Set when the call repeats one whose outcome nobody knows: a yes may let it happen a second time. */
+  readonly repeats: RepeatedCall | null;
+}
+
+/** An earlier call that is equal and not settled. */
+export interface RepeatedCall {
+  /** seq of its `tool/call`. */
+  readonly callSeq: number;
+  /** What its target makes of a repetition. "opaque" when any equal call was. */
+  readonly effect: EffectClass;
+}
+
+/** Where an event lies in its log. */
+export interface SeqPlace extends EventPlace {
+  readonly seq: number;
 }
 
 /** A call whose outcome is not known, for a person to settle. */
@@ -177,8 +199,10 @@ export interface OpenUnknown {
   /** `null` when the log holds no marker for it: it was written without barriers, or taken in from elsewhere. */
   readonly effectKey: string | null;
   readonly argumentsText: string;
-  /** Seq of the marker: the evidence that it may have run. `null` when there is none. */
-  readonly dispatchedSeq: number | null;
+  /** Why nobody knows, in a sentence. */
+  readonly reason: string;
+  /** The events that follows from, in order. */
+  readonly proofs: readonly Proof[];
   /** A person has allowed a retry, and the agent has not made it yet. */
   readonly isRetryAllowed: boolean;
 }
@@ -199,10 +223,15 @@ export interface Durability {
 
 /** What was found when this tab opened the session for writing. */
 export interface RepairNotice {
-  /** Events that the repair appended. */
+  /** Events that were appended: what lookups found, and the closers of the open turn. */
   readonly closers: readonly SessionEvent[];
-  /** Per call that was open: its class. */
-  readonly calls: readonly { readonly callId: string; readonly name: string; readonly class: string }[];
+  /** Per call that was open: its class, and the seq of its `tool/call`, `null` when it was never recorded. */
+  readonly calls: readonly {
+    readonly callId: string;
+    readonly callSeq: number | null;
+    readonly name: string;
+    readonly class: string;
+  }[];
 }
 
 /** All that a page needs to draw a session, apart from its events. */

@@ -11,6 +11,7 @@ import { bench } from "./commands/bench.ts";
 import { doctor } from "./commands/doctor.ts";
 import { exportCommand } from "./commands/export.ts";
 import { fork } from "./commands/fork.ts";
+import { lab } from "./commands/lab.ts";
 import { ls } from "./commands/ls.ts";
 import { repair } from "./commands/repair.ts";
 import { resolve } from "./commands/resolve.ts";
@@ -42,6 +43,7 @@ const COMMANDS: readonly Command[] = [
   exportCommand,
   doctor,
   bench,
+  lab,
 ];
 
 /** Runs one command line. Never throws; whatever goes wrong is told on standard error and in the exit code. */

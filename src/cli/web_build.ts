@@ -15,6 +15,7 @@ const WEB_DIR = `${REPOSITORY_DIR}/web`;
 const ENTRIES: Readonly<Record<string, string>> = {
   "page.js": `${WEB_DIR}/page.tsx`,
   "worker.js": `${WEB_DIR}/worker.ts`,
+  "lab.js": `${WEB_DIR}/lab.tsx`,
 };
 
 /** A bundler that says nothing for this long is probably being downloaded, and the person is told so. */
@@ -40,7 +41,7 @@ export interface BundleOptions {
 }
 
 /**
- * Bundles the page and its worker and copies the static files of `web/` beside them.
+ * Bundles the page, its worker and the crash lab, and copies the static files of `web/` beside them.
  *
  * The folder is made when it is missing. What an earlier build left there under another name stays.
  *

@@ -4,6 +4,8 @@
  * Each suite is a list of cases; run every case with a context that makes what is under test, and call a thrown error a
  * failure. `check` and its siblings are the assertions the cases are written with.
  *
+ * `simulatedMedium` is storage that fails on purpose, and that gives every state a crash may leave.
+ *
  * `SimulatedTarget` and `SlowTarget` are for whoever writes a tool that says what became of its calls.
  *
  * @module
@@ -11,6 +13,9 @@
 export * from "./check.ts";
 export * from "./codec_contract.ts";
 export type { ZstdCodec } from "../frame/zstd_codec.ts";
+export * from "./judge/mod.ts";
+export * from "./lab/mod.ts";
+export * from "./media/mod.ts";
 export * from "./model_contract.ts";
 export * from "./session_store_context.ts";
 export * from "./session_store_contract.ts";

@@ -47,6 +47,7 @@ export function fakeConnection(scene: Scene, calls: { verb: PageVerb; ask: unkno
       const isListed = id !== view.id && scene.rows?.some((row) => row.id === id);
       return { events: isListed ? [] : scene.events.slice(from, from + limit), nextFrom: null };
     },
+    places: ({ seqs }) => seqs.map((seq) => ({ seq, frame: Math.floor(seq / 4) + 1, offsetBytes: 310 + seq * 61 })),
     surface: () => messagesOf(scene.events),
     bank: () => scene.bank ?? [],
     send: () => ({ seq: scene.events.length }),
@@ -210,6 +211,7 @@ export const QUESTION: SessionView["questions"][number] = {
   argumentsText: '{"to":"alice","amount":"10"}',
   argumentsDigest: DIGEST,
   fileChange: null,
+  repeats: null,
 };
 
 export const UNKNOWN: SessionView["unknowns"][number] = {
@@ -219,7 +221,12 @@ export const UNKNOWN: SessionView["unknowns"][number] = {
   effect: "keyed",
   effectKey: KEY,
   argumentsText: '{"to":"alice","amount":"10"}',
-  dispatchedSeq: 10,
+  reason: "it may have taken effect, and nothing in the log settles that",
+  proofs: [
+    { seq: 6, says: "it was recorded, before policy and people were asked" },
+    { seq: 10, says: `it was dispatched (effect keyed, key ${KEY}): from here on its body may run` },
+    { seq: 11, says: "its result does not tell whether it took effect" },
+  ],
   isRetryAllowed: false,
 };
 

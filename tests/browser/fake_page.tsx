@@ -110,10 +110,25 @@ const SCENES: Record<string, () => Scene> = {
       unknowns: [UNKNOWN],
       repaired: {
         closers: dispatched.slice(11, 14),
-        calls: [{ callId: "call_1", name: "pay", class: "outcome_unknown" }],
+        calls: [{ callId: "call_1", callSeq: 6, name: "pay", class: "outcome_unknown" }],
       },
     },
     rows: [row(ID, "ok", "1 effect whose outcome is unknown"), ...ROWS.slice(1)],
+    bank: BANK,
+  }),
+  opaque: () => ({ events: dispatched, view: { unknowns: [{ ...UNKNOWN, effect: "opaque", effectKey: null }] } }),
+  repeats: () => ({
+    events: dispatched,
+    view: {
+      status: "running",
+      questions: [{
+        ...QUESTION,
+        reason: "an equal earlier call (seq 6) may already have taken effect",
+        repeats: { callSeq: 6, effect: "opaque" },
+      }],
+      unknowns: [{ ...UNKNOWN, effect: "opaque" }],
+    },
+    rows: ROWS,
     bank: BANK,
   }),
   retry: () => ({ events: dispatched, view: { unknowns: [{ ...UNKNOWN, isRetryAllowed: true }] }, bank: BANK }),
@@ -122,7 +137,7 @@ const SCENES: Record<string, () => Scene> = {
     view: {
       repaired: {
         closers: dispatched.slice(11, 14),
-        calls: [{ callId: "call_1", name: "pay", class: "outcome_unknown" }],
+        calls: [{ callId: "call_1", callSeq: 6, name: "pay", class: "outcome_unknown" }],
       },
     },
     rows: ROWS,

@@ -10,7 +10,8 @@ import { repositoryDir } from "../support/paths.ts";
 
 /** Scenes whose screenshots are taken and that axe looks at. `fake_page.tsx` says what each one is. */
 const SCENES = [
-  ...["welcome", "done", "streaming", "question", "file", "unknown", "settled", "stuck", "damaged", "lost", "unusable"],
+  ...["welcome", "done", "streaming", "question", "file", "unknown", "repeats", "settled", "stuck", "damaged", "lost"],
+  "unusable",
 ];
 const ROWS_IN_DOM_MAX = 60;
 const JUMPS = 120;
@@ -216,7 +217,18 @@ Deno.test("the page over every kind of worker: looks, keys, hostile text, a long
     const card = page.locator(".unknown");
     await card.waitFor();
     await card.getByText("holds 10 to alice under this key").waitFor();
-    assertMatch(await card.innerText(), /it starts now[^]*may have run/);
+    assertMatch(await card.innerText(), /outcome_unknown: it may have taken effect[^]*It is keyed/);
+    // Which event, which frame: each proof can be looked up in the log beside it and in the file.
+    await card.getByText("frame 3, byte 920 of the file").waitFor();
+    assertEquals(await card.locator(".proofs li").allInnerTexts(), [
+      "event 6 it was recorded, before policy and people were asked\nframe 2, byte 676 of the file",
+      "event 10 it was dispatched (effect keyed, key 3f2a9c0d51b84e7f9a6c2d1e0b7f4a58): from here on its body may run\n" +
+      "frame 3, byte 920 of the file",
+      "event 11 its result does not tell whether it took effect\nframe 3, byte 981 of the file",
+    ]);
+    await card.getByRole("button", { name: "event 10" }).click();
+    await page.locator("#event-10[aria-selected=true]").waitFor();
+    assertMatch(await page.locator(".detail").innerText(), /effect\/dispatched/);
     assertEquals(await card.locator(".choices button").allInnerTexts(), [
       "It happened",
       "It did not happen",
@@ -245,6 +257,34 @@ Deno.test("the page over every kind of worker: looks, keys, hostile text, a long
       await page.context().close();
     },
   );
+
+  await t.step("a retry that nothing protects from a second effect needs a second press", async () => {
+    const { page } = await pages.scene("opaque");
+    const card = page.locator(".unknown");
+    assertMatch(await card.innerText(), /It is opaque: nothing protects/);
+    await card.getByRole("button", { name: "Allow a retry" }).click();
+    await card.getByRole("alert").getByText("it may then have happened twice").waitFor();
+    assertEquals(await callsOf(page, "settle"), []);
+    await card.getByRole("button", { name: "Allow a retry all the same" }).click();
+    await asked(page, "settle");
+    assertEquals((await callsOf(page, "settle") as { verdict: string }[]).map(({ verdict }) => verdict), ["retry"]);
+    await page.context().close();
+  });
+
+  await t.step("a question about a repetition says so, to those who see it and to those who hear it", async () => {
+    const { page } = await pages.scene("repeats");
+    const dialog = page.getByRole("dialog");
+    assertMatch(await dialog.innerText(), /May pay run again\?[^]*second time[^]*event 6 [^]*nothing protects/);
+    const described = await dialog.getAttribute("aria-describedby");
+    assert(described!.split(" ").includes(await dialog.locator(".repeats").getAttribute("id") ?? "none"));
+    await page.keyboard.press("Escape");
+    // What may be the first time is settled where its evidence stands.
+    await page.locator(".unknown").getByRole("button", { name: "It did not happen" }).waitFor();
+    const first = (await pages.scene("question")).page;
+    assertMatch(await first.getByRole("dialog").innerText(), /May pay run\?/);
+    assertEquals(await first.locator(".repeats").count(), 0);
+    await Promise.all([page.context().close(), first.context().close()]);
+  });
 
   await t.step("an allowed retry says what comes next, and is not offered again", async () => {
     const { page } = await pages.scene("retry");
@@ -485,7 +525,8 @@ async function drawn(page: Page, scene: string): Promise<void> {
     streaming: ".entry-live",
     question: "dialog[open]",
     file: ".diff-line",
-    unknown: ".unknown",
+    unknown: ".place:not(:empty)",
+    repeats: "dialog[open]",
     settled: ".settled",
     lost: ".lost",
     unusable: "#unusable-title",

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright";
 import { wholeLog } from "./support/judge.ts";
 import { exportLog, say, Story } from "./support/story_site.ts";
@@ -97,6 +97,16 @@ Deno.test("the crash menu of the real page: an armed crash leaves an unknown, th
       await untilIdle(page);
       assertEquals(await paidTo(page), isPaid ? [...before, payee] : before);
       assertEquals((await outcomes(page)).at(-1), "allowed-once TOOL_OUTCOME_UNKNOWN");
+      await evidenceIsInTheFile(page);
+
+      // The same once more is a question of its own kind, while it is not settled.
+      await say(page, `pay 10 to ${payee}`);
+      const again = page.getByRole("dialog");
+      await again.getByText("This may be the second time").waitFor();
+      assertMatch(await again.innerText(), /May pay run again\?/);
+      await again.getByRole("button", { name: "Reject" }).click();
+      await again.waitFor({ state: "detached" });
+      await untilIdle(page);
 
       await page.getByRole("button", { name: settle }).click();
       await page.getByRole("button", { name: settle }).waitFor({ state: "detached" });
@@ -147,6 +157,17 @@ Deno.test("field/E09: the real page names the sessions whose files somebody clea
   await page.getByRole("button", { name: /start empty/ }).click();
   await page.getByText("No sessions yet").waitFor();
 });
+
+/** The card of the unknown names the marker's event, and the byte of the exported file at which the frame begins that holds it. */
+async function evidenceIsInTheFile(page: Page): Promise<void> {
+  const proof = await page.locator(".unknown .proofs li").nth(1).innerText();
+  const [, seq, offsetBytes] = /^event (\d+) it was dispatched[^]*byte (\d+) of the file$/.exec(proof)!.map(Number);
+  const { bytes } = await exportLog(page);
+  assertEquals(wholeLog(bytes)[seq!]!.type, "effect/dispatched");
+  const frame = bytes.subarray(offsetBytes!);
+  assertEquals([...frame.subarray(0, 4)], [0x28, 0xb5, 0x2f, 0xfd]);
+  assert(wholeLog(bytes.subarray(0, offsetBytes)).length <= seq!, "the event lies before its frame");
+}
 
 /** Whom the pretend bank has paid, by its own book. */
 async function paidTo(page: Page): Promise<string[]> {

@@ -1,5 +1,6 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { openFileStore } from "../../src/entry/file.ts";
+import type { EffectClass, EventOf, SessionEvent } from "../../src/event/mod.ts";
 import { closers } from "../../src/session/repair.ts";
 import { LogBuilder } from "../fold/log_builder.ts";
 import { document, holdfast, TempFolder, writeLog } from "./cli.ts";
@@ -55,6 +56,51 @@ Deno.test("resolve --retry leaves the outcome unknown and lets the model repeat 
   assertEquals([code, json.verdict], [0, "retry"]);
   const { stdout } = await holdfast(["verify", "s"], { cwd: folder.path });
   assertStringIncludes(stdout, "outcome unknown: pay one");
+});
+
+/** A turn that was cut short while a file was written: nobody knows whether it is there. */
+function unwrittenLog(effect: EffectClass): { events: SessionEvent[]; callSeq: number } {
+  const log = unknownLog();
+  const last = log.events.length - 1;
+  const callSeq = log.callSeqs.get("two")!;
+  const written = { name: "write_file", arguments: WRITE };
+  const changed = (event: SessionEvent, change: object) => ({ ...event, data: { ...event.data as object, ...change } });
+  const events = log.events.map((event): SessionEvent => {
+    if (event.seq === callSeq) return changed(event, written) as SessionEvent;
+    return event.seq === last ? changed(event, { effect }) as SessionEvent : event;
+  });
+  return { events, callSeq };
+}
+
+const WRITE = '{"path":"a.txt","content":"hi"}';
+
+Deno.test("after resolve --retry the model's equal call runs once without a question, whatever its class; the next one is asked about", async () => {
+  for (const effect of ["idempotent", "opaque"] as const) {
+    for (const isGranted of [false, true]) {
+      await using folder = new TempFolder();
+      const { events, callSeq } = unwrittenLog(effect);
+      writeLog(folder.root, "s", events);
+      if (isGranted) {
+        const { stdout } = await holdfast(["resolve", "s", String(callSeq), "--retry"], { cwd: folder.path });
+        assertMatch(stdout, effect === "opaque" ? /it may then happen twice\n$/ : /under the same key/);
+      }
+      // The other order of the members is the same call.
+      const again = { call: { name: "write_file", arguments: { content: "hi", path: "a.txt" } } };
+      Deno.writeTextFileSync(`${folder.path}/script.json`, JSON.stringify([[again], [again], [{ text: "done" }]]));
+      const flags = ["--session", "s", "--model", "scripted:script.json", "--approve", "refuse"];
+      const { code, stdout } = await holdfast(["run", "again", ...flags, "--workspace", "."], { cwd: folder.path });
+      assertEquals(code, 0);
+      const where = `${effect}, ${isGranted ? "granted" : "not granted"}`;
+      assertEquals(Object.keys(folder.snapshot()).includes("a.txt"), isGranted, where);
+      assertEquals(stdout.split("not allowed").length - 1, isGranted ? 1 : 2, where);
+      const { json } = await document(["show", "s", "--limit", "all"], { cwd: folder.path });
+      const markers = json.events.filter(({ type }: SessionEvent) => type === "effect/dispatched");
+      const [unknown, repetition] = markers.slice(1).map(({ data }: EventOf<"effect/dispatched">) => data);
+      assertEquals(markers.length, isGranted ? 3 : 2, where);
+      if (!isGranted) continue;
+      assertEquals([repetition.retryOf, repetition.effectKey], [callSeq, unknown.effectKey], where);
+    }
+  }
 });
 
 Deno.test("resolve of a seq that is no unknown outcome changes nothing, not even the open turn", async () => {

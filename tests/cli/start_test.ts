@@ -35,7 +35,7 @@ Deno.test("start serves the page on this machine, says where, and ends cleanly o
   const html = await page.text();
   const names = [...html.matchAll(/(?:src|href)="([\w.]+)"/g)].map(([, name]) => name!);
   assertEquals(names, ["icon.svg", "style.css", "page.js"]);
-  for (const name of [...names, "worker.js"]) {
+  for (const name of [...names, "worker.js", "lab.html", "lab.css", "lab.js"]) {
     const file = await fetch(`${url}${name}`);
     assertEquals([file.status, (await file.bytes()).length > 100], [200, true], name);
   }

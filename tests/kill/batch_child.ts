@@ -93,16 +93,19 @@ async function repair(): Promise<void> {
 }
 
 async function finish(): Promise<void> {
-  const agent = agentFor(script());
+  const agent = agentFor([]);
   const first = await agent.resume(plan.id);
   const { calls = [], unresolved = [] } = first.resumed ?? {};
   await first.close();
   const before = readFileSync(order.logPath);
   const second = await agent.resume(plan.id);
   const isSecondOpenSilent = second.resumed?.open === null && second.resumed.closers.length === 0;
+  const isUntold = second.session.folds.inbox.taken.length > 0;
   await second.close();
   const isUnchanged = before.equals(readFileSync(order.logPath));
-  const third = await agent.resume(plan.id);
+  // What the kill cut off before anybody was told has a turn of its own first.
+  const late: ScriptStep[] = isUntold ? [[{ text: "Told late." }]] : [];
+  const third = await agentFor([...late, ...script()]).resume(plan.id);
   const { reason } = await third.send("pay the others");
   await third.close();
   const report: BatchFinish = {

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { repositoryDir } from "../support/paths.ts";
 
-Deno.test("deno task demo tells three kills with the right classes, fits a screen and uses no escape codes in a pipe", async () => {
+Deno.test("deno task demo tells four kills with the right classes, asks the bank about what is unknown, fits a screen and uses no escape codes in a pipe", async () => {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "--quiet", "demo"],
     cwd: repositoryDir,
@@ -15,10 +15,17 @@ Deno.test("deno task demo tells three kills with the right classes, fits a scree
   assertMatch(row("bob"), /not_started +none +none +none +never asked, not paid +right/);
   assertMatch(row("carol"), /outcome_unknown +seq \d+ +seq \d+ +none +paid, \S+ m?s after the kill +right/);
   assertMatch(row("dave"), /not_started +none +none +none +never asked, not paid +right/);
+  assertMatch(row("grace"), /outcome_unknown +seq \d+ +seq \d+ +none +asked, not paid +right/);
+  assertMatch(row("heidi"), /not_started +none +none +none +never asked, not paid +right/);
   assertMatch(row("erin"), /done +seq \d+ +seq \d+ +seq \d+ +paid, \S+ m?s before the kill +right/);
   assertMatch(row("frank"), /not_dispatched +seq \d+ +none +none +never asked, not paid +right/);
+  assertMatch(out, /settled +carol: happened, by asking the bank/);
+  assertMatch(out, /settled +grace: absent, by asking the bank/);
   assertMatch(out, /task holdfast resolve during \d+ --happened/);
-  assertMatch(out.trimEnd().split("\n").at(-1)!, /^Right: 3 kills, 6 of 6 classes .* 6 of 6 people paid once, 0 twice/);
+  assertMatch(
+    out.trimEnd().split("\n").at(-1)!,
+    /^Right: 4 kills, 8 of 8 classes and 2 of 2 verdicts .* 8 of 8 people paid once, 0 twice/,
+  );
 
   // deno-lint-ignore no-control-regex -- the character to find
   assert(!/\u001b/.test(out), "escape codes in a pipe");

@@ -4,8 +4,9 @@
  *
  * @module
  */
-import type { StagedFile, StorageFile, StoragePort } from "../../src/storage/storage_port.ts";
+import type { StorageFile, StoragePort } from "../../src/storage/storage_port.ts";
 import type { Trace } from "./stretched_disk.ts";
+import { wrapStorage } from "./wrapped_storage.ts";
 
 /** Which sync of the log hangs, and how. */
 export interface HangPlan {
@@ -48,36 +49,5 @@ export function silentStorage(
     await new Promise(() => {});
   };
 
-  const fileOf = (file: StorageFile): StorageFile => ({
-    name: file.name,
-    get sizeBytes() {
-      return file.sizeBytes;
-    },
-    append: (bytes) => file.append(bytes),
-    sync: () => sync(file),
-    truncate: (sizeBytes) => file.truncate(sizeBytes),
-    close: () => file.close(),
-    [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
-  });
-  const stageOf = (staged: StagedFile): StagedFile => ({
-    append: (bytes) => staged.append(bytes),
-    publish: async () => fileOf(await staged.publish()),
-    discard: () => staged.discard(),
-    [Symbol.asyncDispose]: () => staged[Symbol.asyncDispose](),
-  });
-  return {
-    get traits() {
-      return storage.traits;
-    },
-    list: (prefix) => storage.list(prefix),
-    stat: (name) => storage.stat(name),
-    read: (name, range) => storage.read(name, range),
-    lock: (name) => storage.lock(name),
-    isLocked: (name) => storage.isLocked(name),
-    stage: async (name, lock) => stageOf(await storage.stage(name, lock)),
-    open: async (name, lock) => fileOf(await storage.open(name, lock)),
-    remove: (name, lock) => storage.remove(name, lock),
-    close: () => storage.close(),
-    [Symbol.asyncDispose]: () => storage[Symbol.asyncDispose](),
-  };
+  return wrapStorage(storage, { file: (file) => ({ sync: () => sync(file) }) });
 }

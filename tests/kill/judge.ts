@@ -5,9 +5,12 @@
  * @module
  */
 import type { Payment } from "../../src/cli/demo/bank.ts";
+import { check, show } from "./check.ts";
 import type { Plan } from "./plan.ts";
 import { eventsOf, type RawRow, readRaw } from "./raw_log.ts";
 import type { TraceLine } from "./stretched_disk.ts";
+
+export { check, show };
 
 /** What can be true about a call after a kill. `not_proposed`: its message was not durable. */
 export type TrueClass = "not_proposed" | "not_started" | "not_dispatched" | "outcome_unknown" | "done";
@@ -239,14 +242,4 @@ export function classOfCloser({ data: { error }, sourceEventSeqs }: RawRow, isCl
   if (error?.code === "TOOL_OUTCOME_UNKNOWN" && sourceEventSeqs !== undefined) return "outcome_unknown";
   if (error?.code !== "TOOL_NOT_STARTED") return null;
   return sourceEventSeqs === undefined ? "not_started" : "not_dispatched";
-}
-
-/** @throws {Error} when the promise does not hold */
-export function check(holds: boolean, found: string): void {
-  if (!holds) throw new Error(found);
-}
-
-/** A value in a message. */
-export function show(value: unknown): string {
-  return JSON.stringify(value);
 }

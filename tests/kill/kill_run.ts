@@ -12,13 +12,17 @@ export const WORKERS = 4;
 /** From one kill to the end of its judgement. */
 const KILL_MS_MAX = 60_000;
 
-/** Does the work for every item, WORKERS at the same time. @throws {Error} the first failure; the others end what they are at */
-export async function forEach<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+/** Does the work for every item, so many at the same time. @throws {Error} the first failure; the others end what they are at */
+export async function forEach<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+  lanes: number = WORKERS,
+): Promise<void> {
   const waiting = [...items];
   const worker = async () => {
     for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
   };
-  const workers = Array.from({ length: WORKERS }, () =>
+  const workers = Array.from({ length: lanes }, () =>
     worker().catch((error) => {
       waiting.length = 0;
       throw error;
@@ -56,10 +60,11 @@ export async function runUntilKilled(
 export async function tried<Result>(
   { seed }: { readonly seed: number },
   judge: () => Result | Promise<Result>,
+  msMax: number = KILL_MS_MAX,
 ): Promise<Result> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tooLong = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no verdict after ${KILL_MS_MAX} ms`)), KILL_MS_MAX);
+    timer = setTimeout(() => reject(new Error(`no verdict after ${msMax} ms`)), msMax);
   });
   try {
     return await Promise.race([judge(), tooLong]);

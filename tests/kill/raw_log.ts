@@ -33,6 +33,14 @@ export interface RawData {
   readonly effectKey?: string;
   readonly reason?: { readonly kind: string };
   readonly error?: { readonly code: string };
+  /** Of a verdict. */
+  readonly verdict?: string;
+  readonly note?: string;
+  /** Messages that were put into the inbox. */
+  readonly inserted?: readonly {
+    readonly source: { readonly kind: string; readonly plugin?: string; readonly form?: string };
+    readonly content: readonly { readonly type: string; readonly text?: string }[];
+  }[];
   readonly writer?: string;
   readonly count?: number;
   readonly message?: {
@@ -79,7 +87,7 @@ function readFrames(bytes: Uint8Array): RawLog {
 }
 
 /** Deno's zlib gives what the whole blocks of a torn frame decode to, and no error. */
-function rowsOfTornFrame(torn: Uint8Array): RawRow[] {
+export function rowsOfTornFrame(torn: Uint8Array): RawRow[] {
   if (torn.length === 0) return [];
   let text: string;
   try {

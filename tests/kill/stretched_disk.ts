@@ -8,6 +8,7 @@ import { openSync, writeSync } from "node:fs";
 import { type FileSystem, nodeFileSystem } from "../../src/adapters/file/file_system.ts";
 import type { DiskPlan } from "./plan.ts";
 import { readRaw } from "./raw_log.ts";
+import { firstPart } from "./torn_part.ts";
 
 /**
  * A line of the trace: what, when (milliseconds since the epoch), and numbers.
@@ -19,12 +20,13 @@ import { readRaw } from "./raw_log.ts";
  * - `["call", time, callSeq, name]`: whom the call pays.
  * - `["hung", time, sync, 0]`: this sync does not come back. `["cancel", time, 0, 0]`: the turn is cancelled. `["over", time, 0,
  *   reason]`: the turn has ended.
+ * - `["at", time, n, point]`: the process dies at its n-th failpoint. `["opened", time, 0, report]`: what a resume found, as JSON.
  */
 export type TraceLine =
   | readonly ["appended", number, number, string, number | null]
   | readonly ["write" | "wrote" | "sync" | "synced", number, number, number]
   | readonly ["hung" | "cancel", number, number, number]
-  | readonly ["body" | "left" | "call" | "over", number, number, string];
+  | readonly ["body" | "left" | "call" | "over" | "at" | "opened", number, number, string];
 
 /** Writes trace lines, each at once. */
 export class Trace {
@@ -113,11 +115,6 @@ export function stretchedDisk(
     }
     sleep();
   }
-}
-
-/** At least one byte, at most all. */
-function firstPart(length: number, part: number): number {
-  return Math.min(length, Math.max(1, part < 0 ? length + part : Math.floor(length * part)));
 }
 
 /** The first and the last seq in the bytes of a batch, −1 for none. */

@@ -51,6 +51,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["errors"],
   server: [...OUTSIDE, "sandbox"],
   web: OUTSIDE,
+  // The page of the crash lab runs the engine on the simulated media.
+  "web/lab": [...OUTSIDE, "web", "testing"],
   testing: OUTSIDE,
   bench: OUTSIDE,
   cli: [...OUTSIDE, "server", "testing", "bench"],
@@ -76,6 +78,7 @@ const CORE_LAYERS: readonly string[] = ["mod", "agent", ...ABOVE_AGENT, "adapter
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   tool: ["@cfworker/json-schema"],
   web: ["idb-keyval", "preact", "marked", "dompurify", "highlight.js"],
+  "web/lab": ["preact"],
   server: ["hono"],
   bench: ["idb-keyval", "playwright"],
 };
@@ -100,6 +103,7 @@ export const PORTABLE_ROOTS: readonly string[] = [
 export function layerOf(path: string): string | null {
   if (path === "mod.ts") return "mod";
   const [top, folder, inner] = path.split("/");
+  if (top === "web" && /^lab(?:\.tsx)?$/.test(folder ?? "")) return "web/lab";
   if (top === "web" || top === "bench") return top;
   if (top !== "src" || folder === undefined) return null;
   if (folder === "adapters") return `adapters/${inner}`;

@@ -380,6 +380,28 @@ Deno.test("the question holds a digest that matches the durable call and no argu
   assertStringIncludes(text(end), "the user said no");
 });
 
+Deno.test("exec/A20: the digest is of the canonical arguments, it is in the log before the answer, and it fits the call that ran", async () => {
+  const { store, session } = await openStep();
+  const seen: unknown[] = [];
+  let ran: unknown;
+  const approver = ({ id, argumentsDigest: digest }: { id: string; argumentsDigest?: string }) => {
+    const durable = store.events("s1");
+    const [asked, bound] = durable.slice(-2);
+    assert(isEvent(asked!, "approval/asked") && isEvent(bound!, "approval/bound"));
+    assertEquals([asked.data.id, bound.data.id, bound.data.argumentsDigest], [id, id, digest]);
+    seen.push(digest, bound.data.callSeq);
+    return "allowed-once" as const;
+  };
+  const act = tool({ ...ASK, execute: (args, { callSeq }) => (seen.push(callSeq), ran = args, "done") });
+  const call = { name: "act", arguments: '{ "to": "alice", "amount": 1e1 }' };
+  await run(session, [act], call, { approvers: [approver] });
+  const [digest, boundSeq, ranSeq] = seen;
+  assertEquals(boundSeq, ranSeq);
+  assertEquals(digest, await argumentsDigest(JSON.stringify(ran)));
+  assertEquals(digest, await argumentsDigest('{"amount":10,"to":"alice"}'));
+  assert(digest !== await argumentsDigest('{"amount":11,"to":"alice"}'));
+});
+
 Deno.test("a log that takes no events ends the call with the log's own error", async () => {
   const { session } = await openStep();
   const act = tool({ permission: () => (void session.close(), { decision: "allow" }) });

@@ -78,6 +78,37 @@ Deno.test("exec/R19: an opaque repetition asks first, although the tool would no
   assertEquals(calls[1]!.effectKey, calls[0]!.effectKey);
 });
 
+Deno.test("exec/R19: the quarantine lasts until the outcome is resolved, and is over then", async () => {
+  const verdicts = [
+    ["happened", "person"],
+    ["absent", "person"],
+    ["happened", "lookup"],
+    ["absent", "lookup"],
+  ] as const;
+  for (const [verdict, by] of verdicts) {
+    const { session } = await openStep();
+    const { act, calls } = forgetful("opaque");
+    await run(session, [act], { id: "c1", name: "act" });
+    const { turn, step, callId, callSeq, effectKey } = calls[0]!;
+    const settle = (verdict: "happened" | "absent" | "undecidable") =>
+      session.append({
+        type: "effect/reconciled",
+        data: { turn, step, callId, callSeq, effectKey, verdict, by },
+        ignorable: true,
+      });
+    settle("undecidable");
+    for (const id of ["c2", "c3"]) {
+      const { outcome } = await run(session, [act], { id, name: "act" });
+      assertStringIncludes(textOf(outcome), "may already have taken effect");
+    }
+    assertEquals(calls.length, 1, "asked again and again, and nobody answers");
+    settle(verdict);
+    await run(session, [act], { id: "c4", name: "act" });
+    assertEquals([calls.length, calls[1]?.retryOf], [2, undefined], `${verdict} by ${by}`);
+    assert(calls[1]!.effectKey !== effectKey, "it repeats nothing");
+  }
+});
+
 Deno.test("a grant of a person lets one repetition run without a question", async () => {
   const { session } = await openStep();
   const { act, calls } = forgetful("opaque", { decision: "ask", reason: "pay" });

@@ -257,8 +257,12 @@ Deno.test("a crash is where it was asked for, and the next worker finds what it 
     assertEquals(later.view(id).repaired?.calls.map((call) => call.class), ["outcome_unknown"]);
     const [unknown] = later.view(id).unknowns;
     assertMatch(unknown!.effectKey!, /^[0-9a-f]{32}$/);
-    const { events: [marker] } = await later.client.call("history", { id, from: unknown!.dispatchedSeq!, limit: 1 });
-    assertEquals(marker!.type, "effect/dispatched");
+    const { events } = await later.client.call("history", { id, from: 0, limit: 1000 });
+    const seqs = unknown!.proofs.map(({ seq }) => seq);
+    assertEquals(seqs.map((seq) => events[seq]!.type), ["tool/call", "effect/dispatched", "tool/result"]);
+    assertMatch(unknown!.reason, /may have taken effect/);
+    const places = await later.client.call("places", { id, seqs });
+    assertEquals(places.map(({ seq }) => seq), seqs);
     await later.client.call("settle", { id, callSeq: unknown!.callSeq, verdict: "happened", note: "seen" });
     await browser.advance(1_000);
     assertEquals(later.view(id).unknowns, []);

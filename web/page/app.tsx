@@ -279,6 +279,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
                     unknowns={view.unknowns}
                     bank={bank}
                     askBank={() => store.bank()}
+                    askPlaces={(seqs) => store.places(seqs)}
                     isReadOnly={!canDecide}
                     onSettle={(callSeq, verdict, note) => store.settle(callSeq, verdict, note)}
                     onSeq={showSeq}

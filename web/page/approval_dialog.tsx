@@ -13,6 +13,7 @@ import { type Press, useFreshPress } from "./fresh_press.ts";
 import { JsonText } from "./json_text.tsx";
 import { ToolName } from "./long_text.tsx";
 import { prettyJson } from "./pretty_json.ts";
+import { REPETITION_WORDS } from "./repetition.ts";
 
 /** How many lines of a change are drawn before a person asks for the rest. */
 const DIFF_LINES_MAX = 1_000;
@@ -72,7 +73,7 @@ export function ApprovalDialog({ question, waiting, onAnswer, onLater, onCrash }
       class="approval"
       ref={dialog}
       aria-labelledby="approval-title"
-      aria-describedby="approval-reason"
+      aria-describedby={question.repeats === null ? "approval-reason" : "approval-reason approval-repeats"}
       onCancel={(event) => {
         event.preventDefault();
         onLater();
@@ -89,11 +90,12 @@ export function ApprovalDialog({ question, waiting, onAnswer, onLater, onCrash }
         Nothing has run yet{waiting > 0 && ` · ${waiting} more ${waiting === 1 ? "question waits" : "questions wait"}`}
       </p>
       <h2 id="approval-title">
-        May <ToolName name={question.toolName} /> run?
+        May <ToolName name={question.toolName} /> run{question.repeats !== null && " again"}?
       </h2>
       <p id="approval-reason" class="said">
         <ExactText text={shortened(question.reason)} />
       </p>
+      {question.repeats !== null && <Repeats {...question.repeats} />}
       <Proposed question={question} />
       <p class="facts">
         {question.callSeq === null
@@ -143,6 +145,17 @@ export function ApprovalDialog({ question, waiting, onAnswer, onLater, onCrash }
         </div>
       )}
     </dialog>
+  );
+}
+
+/** A yes may let it happen a second time, and says so before the arguments. */
+function Repeats({ callSeq, effect }: NonNullable<OpenQuestion["repeats"]>) {
+  return (
+    <p id="approval-repeats" class="repeats" role="note">
+      <strong>This may be the second time.</strong> The equal call at event {callSeq}{" "}
+      may already have taken effect, and nothing in the log settles that. {REPETITION_WORDS[effect]}{" "}
+      To settle that one first, decide later.
+    </p>
   );
 }
 

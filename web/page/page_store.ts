@@ -11,6 +11,7 @@ import type {
   BankEntry,
   CrashPoint,
   ModelChoice,
+  SeqPlace,
   SessionView,
   SettleVerdict,
   WireError,
@@ -213,6 +214,12 @@ export class PageStore {
   async surface() {
     const { view } = this.#state;
     return view === null ? null : await this.#quiet((client) => client.call("surface", { id: view.id }));
+  }
+
+  /** Where these events lie in the file; none when that cannot be found out. */
+  async places(seqs: readonly number[]): Promise<readonly SeqPlace[]> {
+    const { view } = this.#state;
+    return view === null ? [] : await this.#quiet((client) => client.call("places", { id: view.id, seqs })) ?? [];
   }
 
   /** What the pretend bank holds; `null` when it cannot be asked. */

@@ -56,13 +56,21 @@ export function RepairNotice({ notice, verdicts, bank, onSeq, onClose }: {
       </p>
       {notice.calls.length > 0 && (
         <dl class="classes">
-          {notice.calls.map(({ callId, name, class: kind }) => (
+          {notice.calls.map(({ callId, callSeq, name, class: kind }) => (
             <div key={callId}>
               <dt>
                 <span aria-hidden="true">{CLASSES[kind]?.mark ?? "·"}</span> <ToolName name={name} />{" "}
                 <code>{kind}</code>
               </dt>
-              <dd>{verdicts.has(callId) ? verdictOutcome(verdicts.get(callId)!) : CLASSES[kind]?.words ?? kind}</dd>
+              <dd>
+                {verdicts.has(callId) ? verdictOutcome(verdicts.get(callId)!) : CLASSES[kind]?.words ?? kind}
+                {callSeq !== null && (
+                  <>
+                    {" "}
+                    <button type="button" class="link" onClick={() => onSeq(callSeq)}>event {callSeq}</button>
+                  </>
+                )}
+              </dd>
             </div>
           ))}
         </dl>

@@ -3,26 +3,22 @@
  *
  * @module
  */
-import type { EffectClass } from "../../mod.ts";
 import { useState } from "preact/hooks";
-import type { BankEntry, OpenUnknown, SettleVerdict } from "../protocol.ts";
+import type { BankEntry, OpenUnknown, SeqPlace, SettleVerdict } from "../protocol.ts";
 import { shortName, ToolName } from "./long_text.tsx";
 import { JsonText } from "./json_text.tsx";
 import { prettyJson } from "./pretty_json.ts";
+import { Proofs } from "./proofs.tsx";
+import { REPETITION_WORDS } from "./repetition.ts";
 import { BANK_TOOL, bankVerdict, contradicts } from "./bank.tsx";
-
-const RETRY_TEXT: Readonly<Record<EffectClass, string>> = {
-  none: "It has no effect, so running it again is harmless.",
-  idempotent: "It is idempotent: running it again leaves the world as running it once.",
-  keyed: "It is keyed: the target recognises the key, so a retry is not done twice.",
-  opaque: "It is opaque: nothing protects from a second effect, so look first.",
-};
 
 interface UnknownProps {
   /** What the pretend bank held when it was asked last; `null`: not known. */
   readonly bank: readonly BankEntry[] | null;
   /** Asks the pretend bank now. */
   readonly askBank: () => Promise<readonly BankEntry[] | null>;
+  /** Finds out where events lie in the log. */
+  readonly askPlaces: (seqs: readonly number[]) => Promise<readonly SeqPlace[]>;
   readonly isReadOnly: boolean;
   /** Resolves when the verdict is written or refused. */
   readonly onSettle: (callSeq: number, verdict: SettleVerdict, note: string) => Promise<unknown>;
@@ -34,21 +30,20 @@ export function Unknowns({ unknowns, ...props }: UnknownProps & { readonly unkno
   return <>{unknowns.map((unknown) => <Unknown key={unknown.callSeq} unknown={unknown} {...props} />)}</>;
 }
 
-function Unknown({ unknown, bank, askBank, isReadOnly, onSettle, onSeq }: UnknownProps & {
+function Unknown({ unknown, bank, askBank, askPlaces, isReadOnly, onSettle, onSeq }: UnknownProps & {
   readonly unknown: OpenUnknown;
 }) {
   const [note, setNote] = useState("");
   const [isSettling, setSettling] = useState(false);
-  /** A verdict that the bank contradicts, and that a person must give twice. */
+  /** A verdict that something speaks against, and that a person must give twice. */
   const [doubt, setDoubt] = useState<{ readonly verdict: SettleVerdict; readonly words: string } | null>(null);
-  const { callSeq, toolName, dispatchedSeq, effect, effectKey, argumentsText, isRetryAllowed } = unknown;
+  const { callSeq, toolName, effect, effectKey, argumentsText, reason, proofs, isRetryAllowed } = unknown;
   const settle = async (verdict: SettleVerdict) => {
     if (isSettling) return;
     setSettling(true);
-    const book = await askBank();
-    const isDoubted = verdict !== doubt?.verdict && contradicts(book, unknown, verdict);
-    setDoubt(isDoubted ? { verdict, words: bankVerdict(book!, effectKey!) } : null);
-    if (!isDoubted) await onSettle(callSeq, verdict, note.trim());
+    const words = verdict === doubt?.verdict ? null : doubtAbout(unknown, verdict, await askBank());
+    setDoubt(words === null ? null : { verdict, words });
+    if (words === null) await onSettle(callSeq, verdict, note.trim());
     setSettling(false);
   };
   const title = `unknown-${callSeq}`;
@@ -59,13 +54,9 @@ function Unknown({ unknown, bank, askBank, isReadOnly, onSettle, onSeq }: Unknow
         Did <ToolName name={toolName} /> happen? The log cannot tell.
       </h3>
       <p>
-        {dispatchedSeq === null ? "It was recorded by a writer that keeps no barriers, and has no result." : (
-          <>
-            Event <button type="button" class="link" onClick={() => onSeq(dispatchedSeq)}>{dispatchedSeq}</button>{" "}
-            says “it starts now”, and no result of it was written before the crash.
-          </>
-        )} So it may have run, wholly, partly or not at all. {RETRY_TEXT[effect]}
+        <code>outcome_unknown</code>: {reason}. {REPETITION_WORDS[effect]}
       </p>
+      <Proofs proofs={proofs} askPlaces={askPlaces} onSeq={onSeq} />
       {effectKey !== null && bank !== null && toolName === BANK_TOOL && (
         <p class="truth">{bankVerdict(bank, effectKey)}</p>
       )}
@@ -92,17 +83,32 @@ function Unknown({ unknown, bank, askBank, isReadOnly, onSettle, onSeq }: Unknow
           {doubt?.verdict === "absent" ? "It did not happen all the same" : "It did not happen"}
         </button>
         {!isRetryAllowed && (
-          <button type="button" disabled={isOff} onClick={() => settle("retry")}>Allow a retry</button>
+          <button type="button" disabled={isOff} onClick={() => settle("retry")}>
+            {doubt?.verdict === "retry" ? "Allow a retry all the same" : "Allow a retry"}
+          </button>
         )}
       </div>
       {isRetryAllowed && (
         <p class="allowed" role="status">
-          A retry is allowed. Tell the agent to do it again: it runs under the same key.
+          A retry is allowed. Tell the agent to do it again: it runs once without a question
+          {effectKey === null ? "." : ", under the same key."}
         </p>
       )}
-      {doubt !== null && (
-        <p class="doubt" role="alert">That is not what its book says: {doubt.words} Press again if you know better.</p>
-      )}
+      {doubt !== null && <p class="doubt" role="alert">{doubt.words}</p>}
     </section>
   );
+}
+
+/** What speaks against a verdict; `null` when nothing does. */
+function doubtAbout(
+  unknown: OpenUnknown,
+  verdict: SettleVerdict,
+  bank: readonly BankEntry[] | null,
+): string | null {
+  if (contradicts(bank, unknown, verdict)) {
+    const said = bankVerdict(bank!, unknown.effectKey!);
+    return `That is not what its book says: ${said} Press again if you know better.`;
+  }
+  if (verdict !== "retry" || unknown.effect !== "opaque") return null;
+  return "Its target cannot tell a repetition from a second effect: it may then have happened twice. Press again to allow it.";
 }

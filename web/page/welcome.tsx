@@ -74,6 +74,10 @@ export function Welcome() {
         </tbody>
       </table>
       <p class="explain">
+        <a href="lab.html">The crash lab</a>{" "}
+        steps through every state that a crash can leave of a payment, byte by byte.
+      </p>
+      <p class="explain">
         The log is a file in this browser’s private storage, synced by a worker. Nothing leaves this page unless you
         choose another model.
       </p>

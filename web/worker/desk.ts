@@ -10,6 +10,7 @@ import { CrashPoints } from "./crash_points.ts";
 import { KnownSessions } from "./known_sessions.ts";
 import { type ModelMaker, SwitchedModel } from "./models.ts";
 import type { Platform } from "./platform.ts";
+import { placesOf } from "./places.ts";
 import { Rooms } from "./rooms.ts";
 import type { OpenedStore, ServeOptions } from "./serve_options.ts";
 import { SessionList } from "./session_list.ts";
@@ -129,6 +130,8 @@ export class Desk {
         await log.close();
       }
     },
+
+    places: async ({ id, seqs }) => ({ answer: await placesOf((await this.#store()).store, id, seqs) }),
 
     surface: async ({ id }) => ({ answer: (await this.#store()).rooms.get(id).surface() }),
 

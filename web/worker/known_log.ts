@@ -5,7 +5,6 @@
  */
 import { deriveMessages, type EventPage, logFold, type LogFolds, type Message, type SessionEvent } from "../../mod.ts";
 import type { StorageTraits } from "../../mod.ts";
-import type { SessionView } from "../protocol.ts";
 import type { BarrierTimes } from "./barrier_times.ts";
 import type { OwnedLog } from "./owned_log.ts";
 import type { PageKnowledge } from "./page_knowledge.ts";
@@ -29,11 +28,8 @@ export class KnownLog {
   readonly #page: PageKnowledge;
   /** A view must be told. */
   readonly #onChange: () => void;
-  /** Seqs of markers, by `callSeq`. */
-  readonly #markers = new Map<number, number | null>();
   #owned: OwnedLog | null = null;
   #viewer: ViewerLog | null = null;
-  #unknowns: SessionView["unknowns"] = [];
 
   constructor(parts: LogParts, page: PageKnowledge, onChange: () => void) {
     this.#parts = parts;
@@ -153,22 +149,9 @@ export class KnownLog {
       nextSeq: owned?.nextSeq ?? this.#page.nextSeq,
       durability: durabilityOf({ pendingEvents, pendingBytes, durableSeq: this.durableSeq }, times, traits()),
       questions: owned?.questions.open ?? [],
-      unknowns: this.#unknowns,
+      unknowns: unknownsOf(this.#folds),
       modelName: modelName(),
     };
-  }
-
-  /** Looks for the markers of unknown outcomes that are new in the view. */
-  async refresh(): Promise<void> {
-    try {
-      this.#unknowns = await unknownsOf(
-        this.#folds,
-        ({ from, limit }) => this.history(from, limit),
-        this.#markers,
-      );
-    } catch {
-      // Let go in the middle of a read, or gone: that is told where it is met first.
-    }
   }
 
   async close(): Promise<void> {

@@ -3,8 +3,14 @@
  *
  * @module
  */
-import { type ApprovalOutcome, type ApprovalRequest, NotFoundError, type Session } from "../../mod.ts";
-import type { OpenQuestion, PageCalls } from "../protocol.ts";
+import {
+  type ApprovalOutcome,
+  type ApprovalRequest,
+  argumentsDigest as digestOf,
+  NotFoundError,
+  type Session,
+} from "../../mod.ts";
+import type { OpenQuestion, PageCalls, RepeatedCall } from "../protocol.ts";
 import { Refusal } from "./wire.ts";
 
 /** What a person may answer. */
@@ -120,7 +126,20 @@ export class Questions {
     const argumentsText = callSeq === null ? "" : await this.#argumentsAt(callSeq);
     const reason = request.reason?.trim() || reasonFrom(toolName, argumentsText);
     const fileChange = await this.#fileChangeOf(toolName, argumentsText).catch(() => null);
-    return { question: id, callId, callSeq, toolName, reason, argumentsText, argumentsDigest, fileChange };
+    const repeats = await this.#repeated(request);
+    return { question: id, callId, callSeq, toolName, reason, argumentsText, argumentsDigest, fileChange, repeats };
+  }
+
+  /** The equal call whose outcome nobody knows; `null` when this one would be the first. */
+  async #repeated({ toolName, callSeq, argumentsDigest }: ApprovalRequest): Promise<RepeatedCall | null> {
+    if (callSeq === undefined || argumentsDigest === undefined) return null;
+    const equal: RepeatedCall[] = [];
+    for (const { name, callSeq, effect, isClosed, arguments: text } of this.#session.folds.unresolved.effects) {
+      // What is not over runs beside this one: that is a second effect, not one that is repeated.
+      if (name === toolName && isClosed && await digestOf(text) === argumentsDigest) equal.push({ callSeq, effect });
+    }
+    const isOpaque = equal.some(({ effect }) => effect === "opaque");
+    return equal.length === 0 ? null : { ...equal[0]!, ...(isOpaque ? { effect: "opaque" } : {}) };
   }
 
   async #argumentsAt(callSeq: number): Promise<string> {

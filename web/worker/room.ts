@@ -122,7 +122,6 @@ export class SessionRoom {
       await this.#ownerNamed();
     }
     this.#page.startAt(this.durableSeq + 1);
-    await this.#log.refresh();
     return this.view();
   }
 
@@ -252,7 +251,7 @@ export class SessionRoom {
     if (this.#hasLeft || !this.#page.isTelling || this.#cancelView !== null) return;
     this.#cancelView = this.#parts.platform.runtime.clock.schedule(VIEW_PAUSE_MS, () => {
       this.#cancelView = null;
-      void this.#tellView();
+      this.#tellView();
     });
   }
 
@@ -384,9 +383,15 @@ export class SessionRoom {
       },
     });
     const { resumed } = agent;
-    if (resumed !== null && resumed.closers.length > 0) {
-      const calls = resumed.calls.map(({ callId, name, class: found }) => ({ callId, name, class: found }));
-      this.#repaired = { closers: resumed.closers, calls };
+    const appended = resumed === null ? [] : [...resumed.verdicts, ...resumed.closers];
+    if (resumed !== null && appended.length > 0) {
+      const calls = resumed.calls.map(({ callId, callSeq, name, class: found }) => ({
+        callId,
+        callSeq,
+        name,
+        class: found,
+      }));
+      this.#repaired = { closers: appended, calls };
     }
     this.#log.own(owned);
     this.#step({ kind: "opened" });
@@ -455,8 +460,7 @@ export class SessionRoom {
     if (shared.durability.durableSeq > this.durableSeq) this.#log.catchUp();
   }
 
-  async #tellView(): Promise<void> {
-    await this.#log.refresh();
+  #tellView(): void {
     if (this.#page.view(this.view()) && this.#state.phase === "owning") this.#beat();
   }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { EventPage, LogFolds, SessionEvent, StorageTraits } from "../../mod.ts";
+import { callEvidence, type LogFolds, type StorageTraits } from "../../mod.ts";
 import type { Durability, OpenUnknown } from "../protocol.ts";
 import type { BarrierTimes } from "./barrier_times.ts";
 
@@ -11,8 +11,6 @@ import type { BarrierTimes } from "./barrier_times.ts";
 export const TITLE_LENGTH_MAX = 80;
 /** How many unknown outcomes are shown. The others come when these are settled. */
 export const UNKNOWNS_SHOWN_MAX = 50;
-/** How many events behind a call are searched for its marker. */
-const MARKER_SEARCH_EVENTS = 200;
 
 /** The beginning of the first thing a person said; `null` before that. */
 export function titleOf({ surface, inbox }: LogFolds): string | null {
@@ -25,33 +23,19 @@ export function titleOf({ surface, inbox }: LogFolds): string | null {
   return null;
 }
 
-/**
- * The effects whose outcome nobody knows and that a person may settle: those whose call can get no result any more.
- *
- * @param markers seqs of markers that were found before, by `callSeq`; added to
- */
-export async function unknownsOf(
-  { unresolved }: LogFolds,
-  history: (options: { readonly from: number; readonly limit: number }) => Promise<EventPage>,
-  markers: Map<number, number | null>,
-): Promise<OpenUnknown[]> {
-  const closed = unresolved.effects.filter((effect) => effect.isClosed).slice(0, UNKNOWNS_SHOWN_MAX);
-  return await Promise.all(closed.map(async ({ callSeq, callId, name, effect, effectKey, retryGranted, ...rest }) => {
-    if (!markers.has(callSeq)) {
-      const { events } = await history({ from: callSeq, limit: MARKER_SEARCH_EVENTS });
-      markers.set(callSeq, markerSeq(events, callSeq));
-    }
-    const dispatchedSeq = markers.get(callSeq)!;
-    const what = { callSeq, callId, toolName: name, effect, effectKey, argumentsText: rest.arguments };
-    return { ...what, dispatchedSeq, isRetryAllowed: retryGranted };
-  }));
-}
-
-function markerSeq(events: readonly SessionEvent[], callSeq: number): number | null {
-  const marker = events.find(({ type, data }) =>
-    type === "effect/dispatched" && (data as { readonly callSeq?: unknown }).callSeq === callSeq
-  );
-  return marker?.seq ?? null;
+/** The effects whose outcome nobody knows and that a person may settle, with what proves that. */
+export function unknownsOf(folds: Pick<LogFolds, "pendingCalls" | "unresolved">): OpenUnknown[] {
+  const effects = new Map(folds.unresolved.effects.map((effect) => [effect.callSeq, effect]));
+  const unknowns: OpenUnknown[] = [];
+  for (const { callSeq, callId, name, arguments: argumentsText, reason, proofs, isSettleable } of callEvidence(folds)) {
+    const known = callSeq === null ? undefined : effects.get(callSeq);
+    if (!isSettleable || known === undefined) continue;
+    const { effect, effectKey, retryGranted: isRetryAllowed } = known;
+    const what = { callSeq: known.callSeq, callId, toolName: name, effect, effectKey, argumentsText };
+    unknowns.push({ ...what, reason, proofs, isRetryAllowed });
+    if (unknowns.length === UNKNOWNS_SHOWN_MAX) break;
+  }
+  return unknowns;
 }
 
 /** The durability line. */

@@ -63,6 +63,7 @@ const ASKS: Readonly<Record<PageVerb, Readonly<Record<string, string>>>> = {
   answer: { id: TEXT, question: TEXT, decision: TEXT },
   settle: { id: TEXT, callSeq: COUNT, verdict: TEXT, note: "string?" },
   history: { id: TEXT, from: COUNT, limit: COUNT },
+  places: { id: TEXT, seqs: "object" },
   surface: { id: TEXT },
   export: { id: TEXT },
   import: { name: TEXT, bytes: "object" },

@@ -5,6 +5,7 @@
  */
 import {
   closers,
+  type EffectClass,
   foldEvents,
   logFold,
   NotFoundError,
@@ -26,6 +27,14 @@ const MEANING = {
   absent: "did not happen",
   retry: "is still unknown, and the model may make it once more without a question",
 } as const;
+
+/** What a repetition does, by what the call said it may do to the world. */
+const REPETITION: Readonly<Record<EffectClass, string>> = {
+  none: "it changes nothing in the world",
+  idempotent: "under the same key; it leaves the world as running it once does",
+  keyed: "under the same key, by which its target knows that it is the same one",
+  opaque: "its target cannot tell it from a second one, so that it may then happen twice",
+};
 
 /** Writes `effect/reconciled` with what a person found out. */
 export const resolve: Command = {
@@ -58,7 +67,8 @@ export const resolve: Command = {
         out.line(`Closed the interrupted turn with ${counted(resumed.closers.length, "event")}`);
       }
       const call = `${piece(effect.name)} at seq ${callSeq} of session ${id}`;
-      out.line(`${verdict === "retry" ? "Noted" : "Settled"}: the call ${call} ${MEANING[verdict]}`);
+      const told = verdict === "retry" ? `; ${REPETITION[effect.effect]}` : "";
+      out.line(`${verdict === "retry" ? "Noted" : "Settled"}: the call ${call} ${MEANING[verdict]}${told}`);
     } finally {
       await session.close();
     }

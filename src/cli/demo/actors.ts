@@ -103,16 +103,6 @@ export class BankProcess extends Actor {
 /** How often the bank is asked. */
 const POLL_MS = 20;
 
-/** Runs `holdfast` as a person would type it. Returns what it printed, or throws with what it said. */
-export async function holdfast(args: readonly string[]): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--config", CONFIG, path("../main.ts"), ...args],
-    stdin: "null",
-  }).output();
-  if (!success) throw new Error(`holdfast ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout).trim();
-}
-
 async function* lines(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
   let rest = "";
   for await (const text of stream.pipeThrough(new TextDecoderStream())) {

@@ -3,10 +3,12 @@
  * that a payer was killed: a request that has arrived is paid, whether or not anybody still listens.
  *
  * - `POST /pay {to, amount}` waits, moves the money, waits again and answers. A repeated `Idempotency-Key` is not paid again.
+ * - `DELETE /pay` answers what became of the key, and closes it when nothing was paid: a request under a closed key is refused,
+ *   one that is still waiting too. So "not paid" is a promise, not an observation.
  * - `GET /truth` answers a {@linkcode Truth}.
  *
- * Run alone, it takes the delays as JSON (payee → {@linkcode BankDelays}), prints `listening PORT` once it serves, and ends
- * when its standard input ends.
+ * Run alone, it takes the delays of the first request for a payee as JSON (payee → {@linkcode BankDelays}), prints
+ * `listening PORT` once it serves, and ends when its standard input ends.
  *
  * @module
  */
@@ -24,11 +26,13 @@ export interface Payment {
   readonly arrivedAt: number[];
   /** When money moved: never more than once. */
   paidAt: number | null;
+  /** When the key was closed: no money moves under it after that. */
+  closedAt: number | null;
 }
 
 /** How long the bank takes for a payee. */
 export interface BankDelays {
-  /** From the arrival of the request until the money moves. */
+  /** From the arrival of the request until the money moves. Closing its key ends the wait. */
   readonly beforeMs: number;
   /** From then until the answer. */
   readonly afterMs: number;
@@ -71,23 +75,41 @@ export async function startBank(delaysOf: (to: string) => BankDelays | undefined
   };
   const truth = () => ({ inFlight, payments: [...payments.values()] });
 
-  async function pay(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Ends the wait of whoever has arrived under a key, by key. */
+  const waiting = new Map<string, (() => void)[]>();
+  const paymentUnder = (request: IncomingMessage) => {
     const key = String(request.headers["idempotency-key"] ?? "");
-    const payment = payments.get(key) ?? { key, to: null, amount: null, arrivedAt: [], paidAt: null };
+    const payment = payments.get(key) ?? { key, to: null, amount: null, arrivedAt: [], paidAt: null, closedAt: null };
     payments.set(key, payment);
+    return payment;
+  };
+
+  async function pay(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const payment = paymentUnder(request);
     payment.arrivedAt.push(Date.now());
     const { to, amount } = JSON.parse(await readBody(request)) as { to: string; amount: number };
     payment.to = to;
     payment.amount = amount;
     const { beforeMs, afterMs } = delaysOf(to) ?? NO_DELAYS;
-    await pause(beforeMs);
-    payment.paidAt ??= Date.now();
+    if (payment.closedAt === null) {
+      await pauseUntil(beforeMs, (end) => waiting.set(payment.key, [...waiting.get(payment.key) ?? [], end]));
+    }
+    if (payment.closedAt === null) payment.paidAt ??= Date.now();
     await pause(afterMs);
-    answer(response, 200, { paid: true, to, amount, at: payment.paidAt });
+    answerState(response, payment);
+  }
+
+  /** Looks and closes in one step: nothing is awaited in between. */
+  function close(request: IncomingMessage, response: ServerResponse): void {
+    const payment = paymentUnder(request);
+    if (payment.paidAt === null) payment.closedAt ??= Date.now();
+    for (const end of waiting.get(payment.key) ?? []) end();
+    answerState(response, payment);
   }
 
   const server = createServer((request, response) => {
     if (request.method === "GET" && request.url === "/truth") return answer(response, 200, truth());
+    if (request.method === "DELETE" && request.url === "/pay") return close(request, response);
     if (request.method !== "POST" || request.url !== "/pay") return answer(response, 404, { error: "no such page" });
     count(1, 0);
     pay(request, response)
@@ -118,6 +140,23 @@ function pause(delayMs: number): Promise<void> {
   return new Promise((over) => setTimeout(over, delayMs));
 }
 
+/** A pause that whoever is given the function may end early. */
+function pauseUntil(delayMs: number, keep: (end: () => void) => void): Promise<void> {
+  return new Promise((over) => {
+    const timer = setTimeout(over, delayMs);
+    keep(() => {
+      clearTimeout(timer);
+      over();
+    });
+  });
+}
+
+/** As `httpTarget` wants it. */
+function answerState(response: ServerResponse, { to, amount, paidAt }: Payment): void {
+  if (paidAt === null) return answer(response, 409, { state: "closed" });
+  answer(response, 200, { state: "done", receipt: `paid ${amount} to ${to}` });
+}
+
 function answer(response: ServerResponse, status: number, body: unknown): void {
   if (response.destroyed) return; // The payer is dead; the money moved all the same.
   response.writeHead(status, { "content-type": "application/json", connection: "close" });
@@ -135,7 +174,11 @@ async function readBody(request: IncomingMessage): Promise<string> {
 
 if (import.meta.main) {
   const delays = JSON.parse(process.argv[2] ?? "{}") as Record<string, BankDelays>;
-  const { port } = await startBank((to) => delays[to]);
+  const { port } = await startBank((to) => {
+    const delay = delays[to];
+    delete delays[to];
+    return delay;
+  });
   process.stdout.write(`listening ${port}\n`);
   process.stdin.resume();
   process.stdin.on("end", () => process.exit(0));

@@ -61,6 +61,12 @@ export function isTrue(given: ReturnType<typeof classFor>, payment: Payment | nu
   return given === "outcome_unknown";
 }
 
+/** Whether what asking the bank settled is what the bank did, then and until now. */
+export function isVerdictTrue(verdict: string, { effectKey }: Evidence, payments: readonly Payment[]): boolean {
+  const isPaid = payments.some(({ key, paidAt }) => key === effectKey && paidAt !== null);
+  return verdict === "happened" ? isPaid : verdict === "absent" ? !isPaid : false;
+}
+
 /** The truth in a few words, relative to the kill. */
 export function truthInWords(payment: Payment | null, killedAt: number): string {
   if (payment === null) return "never asked, not paid";

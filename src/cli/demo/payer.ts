@@ -9,22 +9,20 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { setTimeout } from "node:timers";
-import {
-  type AgentSession,
-  createAgent,
-  defineTool,
-  isEvent,
-  outcomeUnknown,
-  scripted,
-  ToolError,
-} from "../../../mod.ts";
-import type { Model, OpenTurn, Tool } from "../../../mod.ts";
+import { type AgentSession, type Block, createAgent, isEvent, scripted } from "../../../mod.ts";
+import type { Model, OpenTurn, Resumed, Tool } from "../../../mod.ts";
 import { openFileStore } from "../../entry/file.ts";
+import { httpTarget, type Payment, payTool } from "../../tools/mod.ts";
 
 /** One payment. */
-export interface Pay {
-  readonly to: string;
-  readonly amount: number;
+export type Pay = Payment;
+
+/** What asking the bank settled. */
+export interface Settled {
+  readonly callSeq: number;
+  readonly verdict: string;
+  /** What the model reads as the result of the call. */
+  readonly says: string;
 }
 
 /** What the payer shall do. */
@@ -42,14 +40,18 @@ export interface Order {
 
 /** What the payer tells. */
 export type PayerNews =
-  | { readonly kind: "resumed"; readonly calls: OpenTurn["calls"]; readonly closers: number; readonly tookMs: number }
+  | {
+    readonly kind: "resumed";
+    readonly calls: OpenTurn["calls"];
+    readonly settled: readonly Settled[];
+    readonly closers: number;
+    readonly tookMs: number;
+  }
   /** The approver was asked: the question is durable. */
   | { readonly kind: "asked"; readonly callSeq: number }
   /** A request is about to leave. */
   | { readonly kind: "sends"; readonly to: string }
   | { readonly kind: "result"; readonly text: string }
-  /** A message that tells the model what was found out about an earlier call. */
-  | { readonly kind: "told"; readonly text: string }
   | { readonly kind: "ended"; readonly reason: string };
 
 /** A payer that nobody kills ends by itself. */
@@ -62,7 +64,7 @@ if (import.meta.main) {
   const agent = createAgent({
     store,
     model: modelFor(order.pays),
-    tools: [payTool(order.bankPort)],
+    tools: [tellingPayTool(order.bankPort)],
     approvers: [(request) => {
       tell({ kind: "asked", callSeq: request.callSeq ?? -1 });
       const waitMs = answerFor(request.reason ?? "", order);
@@ -77,7 +79,8 @@ if (import.meta.main) {
   await using session = order.isNew ? await agent.create({ id: order.id }) : await agent.resume(order.id);
   if (session.resumed !== null) {
     const { calls, closers } = session.resumed;
-    tell({ kind: "resumed", calls, closers: closers.length, tookMs: performance.now() - beganMs });
+    const settled = settledIn(session.resumed);
+    tell({ kind: "resumed", calls, settled, closers: closers.length, tookMs: performance.now() - beganMs });
   }
   if (order.pays.length > 0) await payAll(session, order.pays);
 }
@@ -86,12 +89,7 @@ async function payAll(session: AgentSession, pays: readonly Pay[]): Promise<void
   session.subscribe((live) => {
     if (live.kind !== "event") return;
     const { event } = live;
-    if (isEvent(event, "tool/result")) {
-      const text = event.data.message.content.flatMap((block) => block.type === "tool-result" ? block.content : []);
-      tell({ kind: "result", text: text.map((block) => block.type === "text" ? block.text : "").join("") });
-    } else if (isEvent(event, "user/message") && event.data.source.kind === "plugin") {
-      tell({ kind: "told", text: event.data.content.map((block) => block.type === "text" ? block.text : "").join("") });
-    }
+    if (isEvent(event, "tool/result")) tell({ kind: "result", text: resultText(event.data.message.content) });
   });
   const { reason } = await session.send(`pay ${pays.map(({ to, amount }) => `${amount} to ${to}`).join(" and ")}`);
   tell({ kind: "ended", reason: reason.kind });
@@ -103,40 +101,42 @@ function modelFor(pays: readonly Pay[]): Model {
   return scripted([calls, [{ text: "Done." }]]);
 }
 
-/** Moves real (pretend) money: one HTTP request, with the effect key as idempotency key. */
-function payTool(bankPort: number): Tool {
-  return defineTool({
-    name: "pay",
-    description: "Pays an amount to somebody.",
-    parameters: {
-      type: "object",
-      properties: { to: { type: "string" }, amount: { type: "number" } },
-      required: ["to", "amount"],
-    },
-    effect: "keyed",
-    permission: (args) => ({ decision: "ask", reason: reasonFor(args as unknown as Pay) }),
-    async execute(args, { effectKey }) {
-      const { to, amount } = args as unknown as Pay;
-      tell({ kind: "sends", to });
-      const { status, text } = await post(`http://127.0.0.1:${bankPort}/pay`, effectKey, { to, amount });
-      if (status !== 200) throw new ToolError("REFUSED", `the bank answered ${status}: ${text}`);
-      return `paid ${amount} to ${to}`;
+/** What asking the bank settled, and what the closers say of it. */
+function settledIn({ verdicts, closers }: Resumed): Settled[] {
+  return verdicts.flatMap((event) => {
+    if (!isEvent(event, "effect/reconciled")) return [];
+    const { callSeq, callId, verdict } = event.data;
+    const results = closers.flatMap((closer) => isEvent(closer, "tool/result") ? [closer.data.message] : []);
+    const result = results.find(({ source }) => source.callId === callId);
+    return [{ callSeq, verdict, says: result === undefined ? "" : resultText(result.content) }];
+  });
+}
+
+function resultText(content: readonly Block[]): string {
+  const blocks = content.flatMap((block) => block.type === "tool-result" ? block.content : []);
+  return blocks.map((block) => block.type === "text" ? block.text : "").join("");
+}
+
+/**
+ * Moves real (pretend) money: one HTTP request, with the effect key as idempotency key. The next start asks the bank under that
+ * key what became of it.
+ */
+function tellingPayTool(bankPort: number): Tool {
+  const bank = httpTarget<Pay>({
+    url: `http://127.0.0.1:${bankPort}/pay`,
+    fetch: (input, init) => fetch(input, init),
+  });
+  return payTool({
+    close: (...question) => bank.close(...question),
+    perform(key, pay, signal) {
+      tell({ kind: "sends", to: pay.to });
+      return bank.perform(key, pay, signal);
     },
   });
 }
 
-async function post(url: string, key: string, pay: Pay): Promise<{ status: number; text: string }> {
-  const headers = { "content-type": "application/json", "idempotency-key": key };
-  try {
-    const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(pay) });
-    return { status: response.status, text: await response.text() };
-  } catch (error) {
-    throw outcomeUnknown("the connection to the bank broke: the payment may have been made", error);
-  }
-}
-
 function reasonFor({ to, amount }: Pay): string {
-  return `pay ${amount} to ${to}`;
+  return `pay ${amount} to ${JSON.stringify(to)}`;
 }
 
 function answerFor(reason: string, { pays, answerAfterMs }: Order): number | null {

@@ -2,8 +2,8 @@
  * `deno task demo`: the story in a minute.
  *
  * An agent in a process of its own pays people at a pretend bank and is killed with SIGKILL before, during and after a
- * payment. After each restart the screen shows, for each call, its class, the evidence in the log, and what the bank says.
- * Exit code 1 when a class is wrong.
+ * payment. After each restart the screen shows, for each call, its class, the evidence in the log, what the bank says, and what
+ * asking the bank settled. Exit code 1 when a class or a verdict is wrong.
  *
  * @module
  */
@@ -12,9 +12,9 @@ import type { CallClass } from "../../../mod.ts";
 import { openFileStore } from "../../entry/file.ts";
 import { requireDeno } from "../deno_version.ts";
 import { columns } from "../format.ts";
-import { BankProcess, holdfast, Payer } from "./actors.ts";
-import { classFor, type Evidence, isTrue, paymentOf, readEvidence, truthInWords } from "./evidence.ts";
-import type { Order, Pay } from "./payer.ts";
+import { BankProcess, Payer } from "./actors.ts";
+import { classFor, type Evidence, isTrue, isVerdictTrue, paymentOf, readEvidence, truthInWords } from "./evidence.ts";
+import type { Order, Pay, Settled } from "./payer.ts";
 
 /** One kill. */
 interface Chapter {
@@ -26,7 +26,11 @@ interface Chapter {
   readonly answerAfterMs: Order["answerAfterMs"];
   /** Waits for the instant of the kill, and says what happens until then. */
   readonly untilKill: (payer: Payer, bank: BankProcess, pays: readonly [Pay, Pay]) => Promise<void>;
+  /** Whether the next start waits until the bank has done what it was asked before the kill. */
+  readonly isBankFirst: boolean;
   readonly expected: readonly [CallClass | "done", CallClass | "done"];
+  /** What asking the bank must find of the call whose outcome is unknown. */
+  readonly verdict?: "happened" | "absent";
   readonly moral: string;
 }
 
@@ -34,6 +38,8 @@ interface Chapter {
 const STORY_MS_MAX = 60_000;
 /** How long the bank takes with the money of the second chapter: longer than the payer lives. */
 const SLOW_MS = 1_500;
+/** How long it would take with that of the third, if nobody came and asked: longer than any start takes. */
+const VERY_SLOW_MS = 45_000;
 /** How long a person takes to say yes. */
 const THINKING_MS = 300;
 
@@ -47,6 +53,7 @@ const CHAPTERS: readonly Chapter[] = [
       await payer.until("asked");
       step("asks", `may I pay ${first.amount} to ${first.to}? Nobody has answered yet`);
     },
+    isBankFirst: true,
     expected: ["not_dispatched", "not_started"],
     moral: "alice was recorded but has no marker, bob was only proposed: nothing left the machine.",
   },
@@ -55,16 +62,22 @@ const CHAPTERS: readonly Chapter[] = [
     headline: "During the payment: the request is at the bank, the money has not moved",
     pays: [{ to: "carol", amount: 30 }, { to: "dave", amount: 40 }],
     answerAfterMs: { carol: THINKING_MS },
-    async untilKill(payer, bank, [first]) {
-      await payer.until("asked");
-      step("asks", `may I pay ${first.amount} to ${first.to}? The answer is yes`);
-      await payer.until("sends");
-      step("sends", `POST /pay, with the effect key as idempotency key`);
-      await bank.truthWhen(({ payments }) => payments.some((payment) => payment.to === first.to));
-      step("bank", "has the request, and takes its time");
-    },
+    untilKill: untilSent,
+    isBankFirst: true,
     expected: ["outcome_unknown", "not_started"],
-    moral: "carol has a marker and no result: the request may have arrived. No log can know more.",
+    verdict: "happened",
+    moral: "carol has a marker and no result: no log can know more, so the bank was asked under its key.",
+  },
+  {
+    name: "late",
+    headline: "The same, and the next start is faster than the money",
+    pays: [{ to: "grace", amount: 70 }, { to: "heidi", amount: 80 }],
+    answerAfterMs: { grace: THINKING_MS },
+    untilKill: untilSent,
+    isBankFirst: false,
+    expected: ["outcome_unknown", "not_started"],
+    verdict: "absent",
+    moral: "Asking closed the key for ever: the request that still waited at the bank was refused.",
   },
   {
     name: "after",
@@ -79,6 +92,7 @@ const CHAPTERS: readonly Chapter[] = [
       await payer.until("asked");
       step("asks", `may I pay ${second.amount} to ${second.to}? Nobody has answered yet`);
     },
+    isBankFirst: true,
     expected: ["done", "not_dispatched"],
     moral: "erin has a result. frank was recorded but has no marker: nothing was sent.",
   },
@@ -88,9 +102,12 @@ const CHAPTERS: readonly Chapter[] = [
 interface Left {
   readonly chapter: Chapter;
   readonly owed: readonly Pay[];
-  readonly unknown: readonly Evidence[];
+  readonly answers: readonly Answer[];
   readonly rightCount: number;
 }
+
+/** What asking the bank settled, and the evidence that it was asked by. */
+type Answer = Settled & { readonly found: Evidence };
 
 const isTerminal = process.stdout.isTTY === true && !Deno.noColor;
 const bold = (text: string) => isTerminal ? `\u001b[1m${text}\u001b[22m` : text;
@@ -101,6 +118,16 @@ function line(text = ""): void {
 
 function step(who: string, what: string): void {
   line(`   ${who.padEnd(13)} ${what}`);
+}
+
+/** A person says yes, the request is at the bank, and the money has not moved. */
+async function untilSent(payer: Payer, bank: BankProcess, [first]: readonly [Pay, Pay]): Promise<void> {
+  await payer.until("asked");
+  step("asks", `may I pay ${first.amount} to ${first.to}? The answer is yes`);
+  await payer.until("sends");
+  step("sends", `POST /pay, with the effect key as idempotency key`);
+  await bank.truthWhen(({ payments }) => payments.some((payment) => payment.to === first.to));
+  step("bank", "has the request, and takes its time");
 }
 
 async function tellChapter(number: number, chapter: Chapter, root: string, bank: BankProcess): Promise<Left> {
@@ -116,14 +143,16 @@ async function tellChapter(number: number, chapter: Chapter, root: string, bank:
     killedAt = await payer.kill();
     step("SIGKILL", `payer ${payer.pid} is gone`);
   }
-  const { payments } = await bank.truthWhen(({ inFlight }) => inFlight === 0);
+  const { payments } = await bank.truthWhen(({ inFlight }) => !chapter.isBankFirst || inFlight === 0);
 
   await using store = openFileStore({ root });
   const evidence = await readEvidence(store, name);
   await using again = new Payer({ ...order, isNew: false, pays: [] });
-  const { calls, closers, tookMs } = await again.until("resumed");
+  const { calls, settled, closers, tookMs } = await again.until("resumed");
   await again.end();
-  step(`payer ${again.pid}`, `starts, reads the log and closes the turn (${closers} events, ${tookMs.toFixed(0)} ms)`);
+  const asks = settled.length === 0 ? "" : ", asks the bank";
+  const did = `starts, reads the log${asks} and closes the turn (${closers} events, ${tookMs.toFixed(0)} ms)`;
+  step(`payer ${again.pid}`, did);
   line();
 
   const rows = evidence.map((found, index) => {
@@ -145,51 +174,60 @@ async function tellChapter(number: number, chapter: Chapter, root: string, bank:
   table.forEach((row, index) => line(`   ${index === 0 ? bold(row) : row}`));
   if (rows.length !== pays.length) line(`   WRONG: the log holds ${rows.length} calls, proposed were ${pays.length}`);
   line();
-  line(`   ${chapter.moral}`);
-  const unknown = rows.filter(({ given }) => given === "outcome_unknown").map(({ found }) => found);
-  for (const { called } of unknown) {
-    line("   Ask the bank, then type the one that is true (here the story will do it):");
-    line(`     ${command(resolveArgs(name, called, "--happened", root))}`);
-    line(`     ${command(resolveArgs(name, called, "--absent", root))}`);
-  }
-  line();
-  const owed = rows.filter(({ given }) => given.startsWith("not_")).map(({ found }) => found.pay);
-  return { chapter, owed, unknown, rightCount: rows.filter(({ isRight }) => isRight).length };
+  const answers = evidence.flatMap((found): Answer[] => {
+    const answer = settled.find(({ callSeq }) => callSeq === found.called);
+    return answer === undefined ? [] : [{ ...answer, found }];
+  });
+  const isSettledAsExpected = tellAnswers(chapter, answers, root);
+  const absent = answers.flatMap(({ found, verdict }) => verdict === "absent" ? [found] : []);
+  const owed = rows.filter(({ found, given }) => given.startsWith("not_") || absent.includes(found));
+  const rightCount = isSettledAsExpected ? rows.filter(({ isRight }) => isRight).length : 0;
+  return { chapter, owed: owed.map(({ found }) => found.pay), answers, rightCount };
 }
 
-/** Settles what is unknown by what the bank knows, and pays what is still owed. */
-async function tellEnding(left: readonly Left[], root: string, bank: BankProcess): Promise<void> {
-  line(bold(`${left.length + 1}  Settle what is unknown, and go on`));
+/** Says what asking the bank settled. Returns whether that is what the chapter is about. */
+function tellAnswers(
+  { name, moral, verdict: expected }: Chapter,
+  answers: readonly Answer[],
+  root: string,
+): boolean {
+  for (const { found: { pay, effectKey }, verdict, says } of answers) {
+    step("asks the bank", `what became of key ${effectKey?.slice(0, 8)}…, ${words(pay)}?`);
+    step("settled", `${pay.to}: ${verdict}, by asking the bank; no person was needed`);
+    step("model reads", shortened(says.replaceAll("\n", " ")));
+  }
+  line(`   ${moral}`);
+  for (const { found, verdict } of answers) {
+    if (verdict !== "happened") continue;
+    line("   Had the bank not answered, it would stay unknown, until a person knows and types:");
+    line(`     ${command(["resolve", name, String(found.called), "--happened", "--root", root])}`);
+  }
+  const isExpected = answers[0]?.verdict === expected && answers.length <= 1;
+  if (!isExpected) line(`   WRONG: asking the bank should have found "${expected ?? "nothing"}"`);
   line();
-  const { payments } = await bank.truth();
-  for (const { chapter: { name, pays }, owed, unknown } of left) {
-    const stillOwed = [...owed];
-    for (const found of unknown) {
-      const payment = payments.find(({ key }) => key === found.effectKey);
-      const isPaid = payment?.paidAt != null;
-      step("bank", `key ${found.effectKey?.slice(0, 8)}…: ${isPaid ? "paid" : "not paid"}`);
-      const args = resolveArgs(name, found.called, isPaid ? "--happened" : "--absent", root);
-      step("person", command(args));
-      step("holdfast", await holdfast(args));
-      if (!isPaid) stillOwed.unshift(found.pay);
-    }
+  return isExpected;
+}
+
+/** Pays what is still owed, and looks whether what was settled has stayed true. Returns how many verdicts were right. */
+async function tellEnding(left: readonly Left[], root: string, bank: BankProcess): Promise<number> {
+  line(bold(`${left.length + 1}  Go on: the model asks again for what did not happen`));
+  line();
+  for (const { chapter: { name, pays }, owed } of left) {
     const answerAfterMs = Object.fromEntries(pays.map(({ to }) => [to, 0]));
-    const order: Order = { root, id: name, isNew: false, bankPort: bank.port, pays: stillOwed, answerAfterMs };
+    const order: Order = { root, id: name, isNew: false, bankPort: bank.port, pays: owed, answerAfterMs };
     await using payer = new Payer(order);
     for await (const news of payer.news()) {
-      if (news.kind === "told") step("model reads", shortened(news.text));
       if (news.kind === "result") step(`payer ${payer.pid}`, `session ${name}: ${news.text}`);
     }
   }
   line();
+  const { payments } = await bank.truth();
+  const answers = left.flatMap(({ answers }) => answers);
+  return answers.filter(({ found, verdict }) => isVerdictTrue(verdict, found, payments)).length;
 }
 
 function words({ to, amount }: Pay): string {
   return `pay ${amount} to ${to}`;
-}
-
-function resolveArgs(id: string, callSeq: number | null, verdict: "--happened" | "--absent", root: string): string[] {
-  return ["resolve", id, String(callSeq), verdict, "--root", root];
 }
 
 /** The command as it is typed with the Deno that runs this. */
@@ -208,12 +246,15 @@ async function tell(root: string): Promise<number> {
   line(bold("Holdfast: the story in a minute"));
   line();
   line("An agent pays people through a bank, two calls in one message, each after a question. Its process is");
-  line("killed three times. The next start says for each call what is true. The bank says if that is right.");
+  line("killed four times. The next start says for each call what is true. The bank says if that is right.");
   line();
-  await using bank = await BankProcess.start({ carol: { beforeMs: SLOW_MS, afterMs: 0 } });
+  await using bank = await BankProcess.start({
+    carol: { beforeMs: SLOW_MS, afterMs: 0 },
+    grace: { beforeMs: VERY_SLOW_MS, afterMs: 0 },
+  });
   const left: Left[] = [];
   for (const [index, chapter] of CHAPTERS.entries()) left.push(await tellChapter(index + 1, chapter, root, bank));
-  await tellEnding(left, root, bank);
+  const rightVerdicts = await tellEnding(left, root, bank);
 
   const { payments } = await bank.truth();
   const people = CHAPTERS.flatMap(({ pays }) => pays);
@@ -221,14 +262,12 @@ async function tell(root: string): Promise<number> {
   const once = people.filter((pay) => timesPaid(pay) === 1).length;
   const twice = people.filter((pay) => timesPaid(pay) > 1).length;
   const right = left.reduce((sum, { rightCount }) => sum + rightCount, 0);
-  const isFine = right === people.length && once === people.length;
+  const settled = left.reduce((sum, { answers }) => sum + answers.length, 0);
+  const isFine = right === people.length && once === people.length && rightVerdicts === settled;
   const seconds = ((performance.now() - beganMs) / 1000).toFixed(0);
-  line(bold(
-    `${
-      isFine ? "Right" : "WRONG"
-    }: ${CHAPTERS.length} kills, ${right} of ${people.length} classes agree with the bank; ` +
-      `${once} of ${people.length} people paid once, ${twice} twice (${seconds} s)`,
-  ));
+  const fits = `${right} of ${people.length} classes and ${rightVerdicts} of ${settled} verdicts fit`;
+  const paid = `${once} of ${people.length} people paid once, ${twice} twice`;
+  line(bold(`${isFine ? "Right" : "WRONG"}: ${CHAPTERS.length} kills, ${fits}; ${paid} (${seconds} s)`));
   return isFine ? 0 : 1;
 }
 

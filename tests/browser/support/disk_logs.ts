@@ -29,6 +29,11 @@ export function isMarkerOnDisk(profile: string, effectKey: string): boolean {
   });
 }
 
+/** The content of every file that lies in the profile. */
+export function filesOnDisk(profile: string): Uint8Array[] {
+  return filesOf(profile).flatMap((path) => readIfThere(path) ?? []);
+}
+
 /** Side files of a log (torn tails, blobs) are frames too, and hold no header. */
 function idOf(bytes: Uint8Array): string | null {
   if (!isLog(bytes)) return null;

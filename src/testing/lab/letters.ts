@@ -1,0 +1,104 @@
+/**
+ * What workloads are written with: an alphabet of batches, each one input of a person and what the agent does with it.
+ *
+ * The alphabet has one letter for each way a batch can be different for a crash: what is declared about the effect, whether a
+ * person is asked, whether the target can tell afterwards, whether two run at once, whether a person refuses, whether the turn is
+ * cancelled under a body that runs, whether nothing is called at all. Every workload of up to three letters is explored wholly.
+ *
+ * @module
+ */
+import type { ScriptStep } from "../../../mod.ts";
+import type { LabToolName } from "./lab_tools.ts";
+
+/** One letter of the alphabet. */
+export type Letter = keyof typeof LETTERS;
+
+/** What the model does with one input. */
+interface LetterTraits {
+  /** What it stands for, in words. */
+  readonly says: string;
+  readonly calls: readonly LabToolName[];
+  /** What the person who is asked answers. */
+  readonly answer: "allowed-once" | "rejected";
+  /** Whether the turn is cancelled as soon as a request is under way. */
+  readonly isCancelled: boolean;
+}
+
+const ALLOWED = { answer: "allowed-once", isCancelled: false } as const;
+
+/** The alphabet. */
+export const LETTERS = {
+  say: { says: "an input and a text answer", calls: [], ...ALLOWED },
+  look: { says: "a call that only reads, then a text answer", calls: ["look"], ...ALLOWED },
+  pay: { says: "a keyed call, asked about, with a lookup", calls: ["pay"], ...ALLOWED },
+  put: { says: "an idempotent call, allowed, without a lookup", calls: ["put"], ...ALLOWED },
+  send: { says: "an opaque call, asked about, without a lookup", calls: ["send"], ...ALLOWED },
+  mail: { says: "an opaque call, allowed, with a lookup", calls: ["mail"], ...ALLOWED },
+  pair: { says: "two keyed calls at once", calls: ["tip", "tip"], ...ALLOWED },
+  deny: { says: "a call that the person refuses", calls: ["send"], answer: "rejected", isCancelled: false },
+  stop: {
+    says: "a turn that is cancelled while a body runs",
+    calls: ["put"],
+    answer: "allowed-once",
+    isCancelled: true,
+  },
+  again: { says: "the call whose outcome is unknown once more, with equal arguments", calls: [], ...ALLOWED },
+  nay: { says: "the same, and whoever is asked refuses", calls: [], answer: "rejected", isCancelled: false },
+} as const satisfies Readonly<{ [name: string]: LetterTraits }>;
+
+/** Letters that mean something only where a crash has left an unknown: they do not belong to workloads that are explored wholly. */
+export const REPEATING: readonly Letter[] = ["again", "nay"];
+
+/** Every other letter, in the order of the alphabet. */
+export const ALPHABET: readonly Letter[] = (Object.keys(LETTERS) as Letter[]).filter((name) =>
+  !REPEATING.includes(name)
+);
+
+/** How a letter behaves. */
+export function traitsOf(letter: Letter): LetterTraits {
+  return LETTERS[letter];
+}
+
+/**
+ * Every workload with so many letters, in the order of the alphabet.
+ *
+ * @example
+ * ```ts
+ * import { ALPHABET, workloads } from "./letters.ts";
+ *
+ * if ([...workloads(2)].length !== ALPHABET.length ** 2) throw new Error("unreachable");
+ * ```
+ */
+export function* workloads(length: number): Generator<readonly Letter[]> {
+  if (length === 0) return yield [];
+  for (const start of workloads(length - 1)) for (const letter of ALPHABET) yield [...start, letter];
+}
+
+/** What the model answers to a letter that repeats a call, under a new id. */
+export function repeatStep(mark: string, { name, arguments: args }: { name: string; arguments: string }): ScriptStep {
+  return [{ call: { id: `${mark}r`, name, arguments: args } }];
+}
+
+/** What the model answers to the input of a letter. `mark` tells equal letters apart: it is in the arguments and in the ids. */
+export function stepsOf(letter: Letter, mark: string): readonly ScriptStep[] {
+  const { calls } = traitsOf(letter);
+  if (calls.length === 0) return [[{ text: "ok" }]];
+  const proposed = calls.map((name, index) => ({
+    call: { id: `${mark}${"ab"[index]}`, name, arguments: { n: `${mark}${index}` } },
+  }));
+  return [proposed, [{ text: "ok" }]];
+}
+
+/**
+ * The alphabet for a person: each letter and what it stands for.
+ *
+ * @example
+ * ```ts
+ * import { lettersInWords } from "./letters.ts";
+ *
+ * for (const [letter, words] of lettersInWords()) console.log(`${letter}: ${words}`);
+ * ```
+ */
+export function lettersInWords(): readonly (readonly [Letter, string])[] {
+  return [...ALPHABET, ...REPEATING].map((letter) => [letter, traitsOf(letter).says]);
+}

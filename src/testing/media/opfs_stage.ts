@@ -1,0 +1,168 @@
+/**
+ * Publishing on an OPFS-like medium.
+ *
+ * @see opfs_storage.ts for the contract
+ * @module
+ */
+
+import {
+  AlreadyExistsError,
+  checkFirstByte,
+  nameParts,
+  SessionClosedError,
+  type StagedFile,
+  type StorageFile,
+  StorageFullError,
+  StorageLostError,
+  SyncFailedError,
+} from "../../../mod.ts";
+import type { Target } from "./disk.ts";
+import { FileNode, type FolderNode, type Holder } from "./nodes.ts";
+import { isWhole, OpfsFile, type OpfsLock, writeAll } from "./opfs_file.ts";
+import { openHandle } from "./opfs_handle.ts";
+import type { SimulatedStorage } from "./simulated_storage.ts";
+import { answer, findFolder } from "./tree.ts";
+
+/** How much of a stage is copied at once. */
+const COPY_CHUNK_BYTES = 65_536;
+
+/** A staged file: published by a claim, whose first byte is written last. */
+export class OpfsStage implements StagedFile {
+  readonly #name: string;
+  readonly #storage: SimulatedStorage;
+  readonly #lock: OpfsLock;
+  readonly #target: Target;
+  readonly #opened: Map<FileNode, OpfsFile>;
+  #isDone = false;
+
+  /** @param file without a name; @param opened the files this worker has open */
+  constructor(
+    name: string,
+    storage: SimulatedStorage,
+    lock: OpfsLock,
+    file: FileNode,
+    opened: Map<FileNode, OpfsFile>,
+  ) {
+    this.#opened = opened;
+    this.#name = name;
+    this.#storage = storage;
+    this.#lock = lock;
+    this.#target = { file, name, vanish: () => {} };
+  }
+
+  append(bytes: Uint8Array): Promise<void> {
+    return answer(() => {
+      const what = `stage "${this.#name}"`;
+      this.#checkUsable(what);
+      const { file } = this.#target;
+      const oldSizeBytes = file.written.sizeBytes;
+      if (oldSizeBytes === 0 && bytes.length > 0) checkFirstByte(this.#name, bytes[0]);
+      if (bytes.length === 0) return;
+      try {
+        writeAll(this.#storage, this.#target, oldSizeBytes, bytes, what);
+      } catch (error) {
+        if (!this.#cutBack(oldSizeBytes, what)) this.#isDone = true;
+        throw error;
+      }
+    });
+  }
+
+  publish(): Promise<StorageFile> {
+    return answer(() => {
+      const what = `publish "${this.#name}"`;
+      this.#checkUsable(what);
+      if (this.#target.file.written.sizeBytes === 0) checkFirstByte(this.#name, undefined);
+      this.#isDone = true;
+      const [file, holder] = this.#claim(what);
+      return new OpfsFile(this.#name, this.#storage, this.#lock, file, holder, this.#opened);
+    });
+  }
+
+  discard(): Promise<void> {
+    this.#isDone = true;
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.discard();
+  }
+
+  #claim(what: string): [FileNode, Holder] {
+    const { disk, process } = this.#storage;
+    const parts = nameParts(this.#name);
+    const part = parts.at(-1)!;
+    const folder = findFolder(disk.root, parts.slice(0, -1), what);
+    if (folder === null) throw new StorageLostError(`Cannot ${what}: its folder is not there any more`);
+    let file = folder.written.get(part) ?? null;
+    const isTaken = file !== null && (file.kind === "folder" || this.#opened.has(file) || isWhole(file.written));
+    if (isTaken) throw new AlreadyExistsError(`Cannot ${what}: the name is taken`);
+    if (file === null) {
+      const created = file = new FileNode(disk.nextId());
+      disk.run(process, "create", this.#name, what, () => folder.set(part, created));
+    }
+    const claimed = file as FileNode;
+    const holder = openHandle(this.#storage, this.#name, claimed, what);
+    try {
+      this.#copyByteZeroLast(this.#storage.targetOf(this.#name, claimed), what);
+    } catch (error) {
+      if (!disk.isDead) this.#takeBack(folder, part, claimed, what);
+      disk.free(process, claimed, holder);
+      throw error;
+    }
+    return [claimed, holder];
+  }
+
+  #copyByteZeroLast(target: Target, what: string): void {
+    const { disk, process } = this.#storage;
+    const bytes = this.#target.file.written.slice();
+    const first = bytes.slice(0, 1);
+    bytes[0] = 0;
+    disk.truncate(process, target, 0, what);
+    for (let at = 0; at < bytes.length; at += COPY_CHUNK_BYTES) {
+      writeAll(this.#storage, target, at, bytes.subarray(at, at + COPY_CHUNK_BYTES), what);
+    }
+    this.#flush(target, what);
+    writeAll(this.#storage, target, 0, first, what);
+    this.#flush(target, what);
+  }
+
+  #flush(target: Target, what: string): void {
+    try {
+      this.#storage.disk.sync(this.#storage.process, target, what);
+    } catch (error) {
+      throw error instanceof SyncFailedError && error.cause instanceof StorageFullError ? error.cause : error;
+    }
+  }
+
+  /** Nobody was told of the name yet, and empty it counts as absent: the same publish can be tried again. */
+  #takeBack(folder: FolderNode, part: string, file: FileNode, what: string): void {
+    const { disk, process } = this.#storage;
+    try {
+      disk.truncate(process, this.#storage.targetOf(this.#name, file), 0, what);
+    } catch {
+      // Its first byte may be there: then the whole content is, and the name is published.
+    }
+    try {
+      disk.run(process, "unlink", this.#name, what, () => folder.remove(part));
+    } catch {
+      return; // What stays counts as absent, or is whole.
+    }
+  }
+
+  #cutBack(oldSizeBytes: number, what: string): boolean {
+    const { disk, process } = this.#storage;
+    if (disk.isDead || this.#target.file.written.sizeBytes === oldSizeBytes) return true;
+    try {
+      disk.truncate(process, this.#target, oldSizeBytes, what);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #checkUsable(what: string): void {
+    this.#storage.disk.checkAlive(this.#storage.process, what);
+    if (this.#isDone) throw new SessionClosedError(`Cannot ${what}: the stage was published or discarded`);
+    this.#lock.checkHeld(this.#storage, what);
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Publishing on a POSIX-like medium.
+ *
+ * @see posix_storage.ts for the contract
+ * @module
+ */
+
+import {
+  AlreadyExistsError,
+  checkFirstByte,
+  nameParts,
+  SessionClosedError,
+  type StagedFile,
+  type StorageFile,
+  StorageFullError,
+  StorageLostError,
+  SyncFailedError,
+} from "../../../mod.ts";
+import type { Target } from "./disk.ts";
+import type { FileNode, Holder } from "./nodes.ts";
+import { PosixFile, writeAll } from "./posix_file.ts";
+import { syncNames } from "./posix_names.ts";
+import type { SimulatedLock, SimulatedStorage } from "./simulated_storage.ts";
+import { answer, findFolder, lookUp } from "./tree.ts";
+
+/** A staged file: published by a sync, a link, and a sync of its folder. */
+export class PosixStage implements StagedFile {
+  readonly #name: string;
+  readonly #storage: SimulatedStorage;
+  readonly #lock: SimulatedLock;
+  readonly #target: Target;
+  readonly #holder: Holder;
+  #isDone = false;
+
+  constructor(name: string, storage: SimulatedStorage, lock: SimulatedLock, file: FileNode, holder: Holder) {
+    this.#name = name;
+    this.#storage = storage;
+    this.#lock = lock;
+    this.#target = storage.targetOf(name, file);
+    this.#holder = holder;
+  }
+
+  append(bytes: Uint8Array): Promise<void> {
+    return answer(() => {
+      const what = `stage "${this.#name}"`;
+      this.#checkUsable(what);
+      const { file } = this.#target;
+      const oldSizeBytes = file.written.sizeBytes;
+      if (oldSizeBytes === 0 && bytes.length > 0) checkFirstByte(this.#name, bytes[0]);
+      try {
+        writeAll(this.#storage, this.#target, bytes, what);
+      } catch (error) {
+        if (!this.#cutBack(oldSizeBytes, what)) this.#end();
+        throw error;
+      }
+    });
+  }
+
+  publish(): Promise<StorageFile> {
+    return answer(() => {
+      const what = `publish "${this.#name}"`;
+      this.#checkUsable(what);
+      if (this.#target.file.written.sizeBytes === 0) checkFirstByte(this.#name, undefined);
+      try {
+        this.#syncContent(what);
+        this.#link(what);
+        this.#syncNameOrTakeBack(what);
+      } catch (error) {
+        this.#end();
+        throw error;
+      }
+      this.#isDone = true;
+      return new PosixFile(this.#name, this.#storage, this.#lock, this.#target.file, this.#holder);
+    });
+  }
+
+  discard(): Promise<void> {
+    if (!this.#isDone) this.#end();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.discard();
+  }
+
+  #syncContent(what: string): void {
+    try {
+      this.#storage.disk.sync(this.#storage.process, this.#target, what);
+    } catch (error) {
+      throw error instanceof SyncFailedError && error.cause instanceof StorageFullError ? error.cause : error;
+    }
+  }
+
+  #link(what: string): void {
+    const { disk, process } = this.#storage;
+    const parts = nameParts(this.#name);
+    disk.run(process, "link", this.#name, what, () => {
+      const folder = findFolder(disk.root, parts.slice(0, -1), what);
+      if (folder === null) throw new StorageLostError(`Cannot ${what}: its folder is not there any more`);
+      if (folder.written.has(parts.at(-1)!)) throw new AlreadyExistsError(`Cannot ${what}: the name is taken`);
+      folder.set(parts.at(-1)!, this.#target.file);
+    });
+  }
+
+  /** When the name cannot be synced, nobody was told of it yet, and without it the same publish can be tried again. */
+  #syncNameOrTakeBack(what: string): void {
+    const { disk } = this.#storage;
+    const parts = nameParts(this.#name);
+    try {
+      syncNames(this.#storage, parts.slice(0, -1), what);
+    } catch (error) {
+      if (!disk.isDead && lookUp(disk.root, this.#name) === this.#target.file) this.#removeQuietly(parts, what);
+      throw error;
+    }
+  }
+
+  #removeQuietly(parts: readonly string[], what: string): void {
+    const { disk, process } = this.#storage;
+    try {
+      disk.run(process, "unlink", this.#name, what, () => {
+        findFolder(disk.root, parts.slice(0, -1), what)?.remove(parts.at(-1)!);
+      });
+    } catch {
+      return; // It stays published, whole, and whoever tries again is told that the name is taken.
+    }
+  }
+
+  #cutBack(oldSizeBytes: number, what: string): boolean {
+    const { disk, process } = this.#storage;
+    if (disk.isDead || this.#target.file.written.sizeBytes === oldSizeBytes) return true;
+    try {
+      disk.truncate(process, this.#target, oldSizeBytes, what);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #end(): void {
+    this.#isDone = true;
+    this.#storage.disk.free(this.#storage.process, this.#target.file, this.#holder);
+  }
+
+  #checkUsable(what: string): void {
+    this.#storage.disk.checkAlive(this.#storage.process, what);
+    if (this.#isDone) throw new SessionClosedError(`Cannot ${what}: the stage was published or discarded`);
+    this.#lock.checkHeld(this.#storage, what);
+  }
+}
