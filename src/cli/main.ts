@@ -8,9 +8,11 @@ import process from "node:process";
 import { openFileStore } from "../entry/file.ts";
 import type { Command, CommandContext, ExitCode } from "./command.ts";
 import { bench } from "./commands/bench.ts";
+import { compact } from "./commands/compact.ts";
 import { doctor } from "./commands/doctor.ts";
 import { exportCommand } from "./commands/export.ts";
 import { fork } from "./commands/fork.ts";
+import { importCommand } from "./commands/import.ts";
 import { ls } from "./commands/ls.ts";
 import { repair } from "./commands/repair.ts";
 import { resolve } from "./commands/resolve.ts";
@@ -38,8 +40,10 @@ const COMMANDS: readonly Command[] = [
   resolve,
   tail,
   fork,
+  compact,
   rm,
   exportCommand,
+  importCommand,
   doctor,
   bench,
 ];
