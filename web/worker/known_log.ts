@@ -3,7 +3,15 @@
  *
  * @module
  */
-import { deriveMessages, type EventPage, logFold, type LogFolds, type Message, type SessionEvent } from "../../mod.ts";
+import {
+  contextGauge,
+  deriveMessages,
+  type EventPage,
+  logFold,
+  type LogFolds,
+  type Message,
+  type SessionEvent,
+} from "../../mod.ts";
 import type { StorageTraits } from "../../mod.ts";
 import type { SessionView } from "../protocol.ts";
 import type { BarrierTimes } from "./barrier_times.ts";
@@ -155,6 +163,7 @@ export class KnownLog {
       questions: owned?.questions.open ?? [],
       unknowns: this.#unknowns,
       modelName: modelName(),
+      context: contextGauge(this.#folds),
     };
   }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { EventPage, LogFolds, SessionEvent, StorageTraits } from "../../mod.ts";
+import type { EventPage, LogFolds, Message, SessionEvent, StorageTraits } from "../../mod.ts";
 import type { Durability, OpenUnknown } from "../protocol.ts";
 import type { BarrierTimes } from "./barrier_times.ts";
 
@@ -15,14 +15,16 @@ export const UNKNOWNS_SHOWN_MAX = 50;
 const MARKER_SEARCH_EVENTS = 200;
 
 /** The beginning of the first thing a person said; `null` before that. */
-export function titleOf({ surface, inbox }: LogFolds): string | null {
-  for (const { message } of [...surface.nodes, ...inbox.nextTurn.map((message) => ({ message }))]) {
-    if (message.role !== "user" || message.source.kind !== "user") continue;
-    const text = message.content.map((block) => block.type === "text" ? block.text : "").join(" ").trim();
-    const line = text.split("\n")[0]!;
-    if (line !== "") return line.length > TITLE_LENGTH_MAX ? `${line.slice(0, TITLE_LENGTH_MAX - 1)}…` : line;
-  }
-  return null;
+export function titleOf({ firstPrompt, inbox }: LogFolds): string | null {
+  const line = firstPrompt.line ?? inbox.nextTurn.map(lineOf).find((line) => line !== "") ?? null;
+  if (line === null) return null;
+  return line.length > TITLE_LENGTH_MAX ? `${line.slice(0, TITLE_LENGTH_MAX - 1)}…` : line;
+}
+
+/** The first line of what a person sent; empty for anything else. */
+function lineOf({ role, source, content }: Message): string {
+  if (role !== "user" || source.kind !== "user") return "";
+  return content.map((block) => block.type === "text" ? block.text : "").join(" ").trim().split("\n")[0]!;
 }
 
 /**
