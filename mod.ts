@@ -40,4 +40,5 @@ export * from "./src/session/mod.ts";
 export * from "./src/checkpoint/mod.ts";
 export * from "./src/approval/mod.ts";
 export * from "./src/tool/mod.ts";
+export * from "./src/compaction/mod.ts";
 export * from "./src/agent/mod.ts";

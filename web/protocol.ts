@@ -8,6 +8,7 @@
  * @module
  */
 import type {
+  ContextGauge,
   EffectClass,
   EventPage,
   EventPlace,
@@ -64,6 +65,11 @@ export interface PageCalls {
     readonly answer: { readonly seq: number };
   };
   cancel: { readonly ask: { readonly id: string }; readonly answer: null };
+  /**
+   * Compacts the conversation, between turns. Answers when it has begun; what it comes to is in the log. `isStarted` is false when
+   * there is nothing to compact.
+   */
+  compact: { readonly ask: { readonly id: string }; readonly answer: { readonly isStarted: boolean } };
   /** Answers a question. The first answer counts: `isFirst` is false for the same answer again; another one is refused. */
   answer: {
     readonly ask: { readonly id: string; readonly question: string; readonly decision: "allowed-once" | "rejected" };
@@ -248,6 +254,8 @@ export interface SessionView {
   /** `null` until this tab had to repair. */
   readonly repaired: RepairNotice | null;
   readonly modelName: string;
+  /** How full the model's window is. */
+  readonly context: ContextGauge;
 }
 
 /** What the worker tells unasked. */

@@ -4,6 +4,12 @@
  * @module
  */
 import type { Approver } from "../approval/mod.ts";
+import {
+  checkedSpillOptions,
+  type CompactionOptions,
+  compactionSettings,
+  type SpillOptions,
+} from "../compaction/mod.ts";
 import { Hooks } from "../hooks/mod.ts";
 import type { Model } from "../model/model.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
@@ -42,6 +48,16 @@ export interface AgentOptions {
   readonly stepsPerTurnMax?: number;
   /** How many calls may run side by side, of tools that say that this is safe. Default PARALLEL_TOOL_CALLS_MAX; 1 is none. */
   readonly maxParallelToolCalls?: number;
+  /**
+   * How a conversation that outgrows the model's window is compacted. Without options it is, as soon as the window is known or a
+   * request was too long; `false` leaves it to `AgentSession.compact`.
+   */
+  readonly compaction?: CompactionOptions | false;
+  /**
+   * Results with much text are kept in a blob beside the log; log and model get a preview, and a tool that reads the rest. `false`:
+   * they stay whole.
+   */
+  readonly spill?: SpillOptions | false;
   /** Where listeners are registered. Default: a registry of its own, in which a notified listener's failure is lost. */
   readonly hooks?: Hooks<AgentHooks>;
   /** Default: the store's. */
@@ -97,7 +113,8 @@ export interface Agent {
  * Makes an agent.
  *
  * @throws {TypeError} when two tools share a name
- * @throws {RangeError} when `stepsPerTurnMax` or `maxParallelToolCalls` is not a positive integer
+ * @throws {RangeError} when `stepsPerTurnMax` or `maxParallelToolCalls` is not a positive integer, or a number of `compaction` or `spill`
+ * makes no sense
  *
  * @example
  * ```ts
@@ -130,6 +147,8 @@ export function createAgent(options: AgentOptions): Agent {
       "maxParallelToolCalls",
       options.maxParallelToolCalls ?? PARALLEL_TOOL_CALLS_MAX,
     ),
+    compaction: compactionSettings(options.compaction === false ? { auto: false } : options.compaction ?? {}),
+    spill: options.spill === false ? null : checkedSpillOptions(options.spill ?? {}),
     hooks,
   };
 

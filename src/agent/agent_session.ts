@@ -4,16 +4,19 @@
  * @see execution §1.1, §1.5
  * @module
  */
+import type { Compacted } from "../compaction/mod.ts";
 import { SessionClosedError } from "../errors.ts";
 import type { AbortCause, Block, Message } from "../event/mod.ts";
 import { heardSeq } from "../fold/mod.ts";
 import { type HookListener, HookOwner } from "../hooks/mod.ts";
 import type { Resumed, Session } from "../session/mod.ts";
 import { newMessageId } from "../tool/ids.ts";
+import { compactNow, type CompactOptions } from "./compact_manual.ts";
 import { Driver } from "./driver.ts";
 import { TurnCancelled } from "./failure.ts";
 import type { AgentHooks, AgentStatus, LoopAgent, MessageOptions } from "./hooks.ts";
 import { Inbox, type InboxTarget } from "./inbox.ts";
+import { withReadResult } from "./kept_results.ts";
 import type { LiveEvent, Loop, LoopSettings } from "./loop.ts";
 import { Senders, type TurnOutcome } from "./senders.ts";
 import type { Watchers } from "./watchers.ts";
@@ -70,7 +73,17 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
       discarded: (message) => this.#notify("agent/inbox/discarded", { agent: this, message }),
     });
     const tell = (live: LiveEvent) => watchers.tell(live);
-    this.#loop = { ...settings, session, agent: this, inbox, tell, requestGeneration: null };
+    this.#loop = {
+      ...settings,
+      tools: withReadResult(settings.tools, session),
+      session,
+      agent: this,
+      inbox,
+      tell,
+      requestGeneration: null,
+      overflowRetries: 0,
+      warned: new Set(),
+    };
     this.#driver = new Driver(this.#loop, this.#senders, (status) => {
       watchers.tell({ kind: "status", status });
       this.#notify("agent/status", { agent: this, status });
@@ -174,20 +187,35 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
   }
 
   /**
-   * Cancels the running turn and takes back what still waits. Bodies that run are told and waited for. Does nothing while idle;
-   * the first cause counts.
+   * Cancels the running turn and takes back what still waits. Bodies that run are told and waited for. While idle it ends a
+   * compaction that runs, and nothing else; the first cause counts.
    *
    * @param options.keepInbox leaves what waits for the next message that wakes the loop
    * @throws {TypeError} when the log could not hold the cause; nothing was cancelled
    */
   cancel(cause: AbortCause = { kind: "user" }, options: { readonly keepInbox?: boolean } = {}): void {
-    if (this.status === "idle") return;
     const reason = new TurnCancelled(cause);
+    if (this.status === "idle") return this.#driver.cancelMaintenance(reason);
     if (options.keepInbox !== true) this.#takeBack(this.#loop.inbox.ids, reason);
     this.#driver.cancel(reason);
   }
 
-  /** Resolves when no turn is running. */
+  /**
+   * Summarises everything but the newest unit, now, between turns. Messages that are sent meanwhile wait for it. When it resolves
+   * everything is durable.
+   *
+   * @param options.signal ends it; its reason is thrown
+   * @returns what was replaced; `null` when there is nothing to compact, and nothing was written then
+   * @throws {CompactionError} `busy` while a turn runs or another compaction is open, and for everything else that can go wrong
+   * @throws {SessionClosedError} after `close()`
+   */
+  async compact(options: CompactOptions = {}): Promise<Compacted | null> {
+    options.signal?.throwIfAborted();
+    if (this.#closing !== null) throw new SessionClosedError(`Cannot compact session "${this.id}": it is closed`);
+    return await this.#driver.maintain((stopped) => compactNow(this.#loop, stopped, options));
+  }
+
+  /** Resolves when no turn is running, and no compaction that was asked for. */
   async whenIdle(): Promise<void> {
     await this.#driver.whenIdle();
   }

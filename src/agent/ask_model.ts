@@ -12,12 +12,14 @@ import { newMessageId } from "../tool/ids.ts";
 import { logUnfinished } from "./answer.ts";
 import { assemble, type Assembled } from "./assemble.ts";
 import { type Attempt, pullAttempt } from "./attempt.ts";
+import { recoverFromOverflow } from "./compact_overflow.ts";
 import { ModelFailed } from "./failure.ts";
 import { hookAnswer } from "./hook_answer.ts";
 import type { CallConfig, LoopPlace } from "./hooks.ts";
 import type { Loop } from "./loop.ts";
 import { ModelBoundary, modelFor } from "./model_boundary.ts";
 import { requestOf, routeDrafts } from "./request.ts";
+import { snapshotMessage } from "./runtime_context.ts";
 import type { StepEntry } from "./step_entry.ts";
 
 /** How often one step asks the model, whatever listeners want. The last failure then ends the turn. */
@@ -48,21 +50,32 @@ export interface ModelAnswer {
  * ```
  */
 export async function askModel(loop: Loop, place: LoopPlace, entry: NonNullable<StepEntry>): Promise<ModelAnswer> {
+  let unreadFromSeq = loop.session.nextSeq;
   for (let attempts = 1;; attempts++) {
     const config = await configOf(loop, place);
     const model = modelFor(loop.models, config);
-    if (attempts === 1) tell(loop, place, entry);
+    if (attempts === 1) {
+      unreadFromSeq = loop.session.nextSeq;
+      tell(loop, place, entry);
+    }
     logRoute(loop, entry, config, model);
 
     const { attempt, isSent } = await oneAttempt(loop, place, model);
     const assembled = assembleAttempt(loop, place, attempt);
     const { end } = attempt;
-    if (end.kind === "finished") return { assembled, config };
+    if (end.kind === "finished") {
+      loop.overflowRetries = 0;
+      return { assembled, config };
+    }
     logUnfinished(loop.session, place, { attempt, isSent, assembled, config });
     if (end.kind === "cancelled") throw place.signal.reason;
     if (end.kind === "threw") throw end.error;
-    const mayRetry = attempts < ATTEMPTS_PER_STEP_MAX && await isRetried(loop, place, config, end.failure);
-    if (!mayRetry) throw new ModelFailed(end.failure);
+    if (attempts >= ATTEMPTS_PER_STEP_MAX) throw new ModelFailed(end.failure);
+    if (await recoverFromOverflow(loop, place, end.failure, unreadFromSeq)) {
+      retellContext(loop, entry);
+    } else if (!await isRetried(loop, place, config, end.failure)) {
+      throw new ModelFailed(end.failure);
+    }
   }
 }
 
@@ -90,6 +103,12 @@ async function configOf(loop: Loop, place: LoopPlace): Promise<CallConfig> {
 function tell(loop: Loop, place: LoopPlace, { messages, assembly }: NonNullable<StepEntry>): void {
   pinSystemPrompt(loop, place, assembly.systemPrompt);
   for (const message of messages) loop.session.append({ type: "user/message", data: message, surfaceOp: "append" });
+}
+
+/** What a compaction took from the model although it still holds is told again before the request is. */
+function retellContext({ session }: Loop, { assembly }: NonNullable<StepEntry>): void {
+  const context = snapshotMessage(session.folds.surface, assembly.context, session.random);
+  if (context !== null) session.append({ type: "user/message", data: context, surfaceOp: "append" });
 }
 
 /**

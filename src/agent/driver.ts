@@ -4,6 +4,7 @@
  * @see execution §1.1, §1.2 (1, 16), §1.5
  * @module
  */
+import { busyError } from "../compaction/mod.ts";
 import type { TurnEndReason } from "../event/mod.ts";
 import { closeTurn } from "./close_turn.ts";
 import { abortCauseOf, TurnCancelled, TurnLeftOpen } from "./failure.ts";
@@ -48,6 +49,8 @@ export class Driver {
   #isEnded = false;
   /** Ids of the messages the turn has taken. */
   readonly #taken = new Set<string>();
+  /** What runs between turns, which no turn begins beside. Never rejects. */
+  #maintenance: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
   /** How a turn ended whose end the log refused. */
   #owedEnd: TurnEndReason | null = null;
 
@@ -79,7 +82,7 @@ export class Driver {
   /** There is input. Running begins in the same breath. */
   wake(): void {
     this.#isWoken = true;
-    if (this.#isHeld || this.#status === "running") return;
+    if (this.#isHeld || this.#status === "running" || this.#maintenance !== null) return;
     this.#turn = new AbortController();
     this.#setStatus("running");
     this.#driving = this.#drive();
@@ -94,6 +97,34 @@ export class Driver {
   cancel(reason: TurnCancelled): void {
     this.#isWoken = false;
     this.#turn?.abort(reason);
+    this.cancelMaintenance(reason);
+  }
+
+  cancelMaintenance(reason: TurnCancelled): void {
+    this.#maintenance?.stop.abort(reason);
+  }
+
+  /**
+   * Does something while no turn runs. Messages that come meanwhile wait, and their turns begin when it is over.
+   *
+   * @param task handed a signal that aborts when the agent is told to stop
+   * @throws {CompactionError} busy, in the same breath; what the task throws
+   */
+  maintain<Result>(task: (stopped: AbortSignal) => Promise<Result>): Promise<Result> {
+    const found = this.#status === "running" || (this.#isHeld && this.#isWoken)
+      ? "a turn is running or about to"
+      : this.#maintenance !== null
+      ? "another compaction is running"
+      : null;
+    if (found !== null) throw busyError(this.#loop.session.id, found);
+    const stop = new AbortController();
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    this.#maintenance = { stop, done };
+    return task(stop.signal).finally(() => {
+      this.#maintenance = null;
+      resolve();
+      if (this.#isWoken && !this.#isEnded) this.wake();
+    });
   }
 
   /** Cancels what runs, and runs nothing any more. */
@@ -105,7 +136,9 @@ export class Driver {
   }
 
   async whenIdle(): Promise<void> {
-    while (this.#status === "running") await this.#driving;
+    while (this.#status === "running" || this.#maintenance !== null) {
+      await (this.#maintenance?.done ?? this.#driving);
+    }
   }
 
   async #drive(): Promise<void> {

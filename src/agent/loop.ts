@@ -4,6 +4,7 @@
  * @module
  */
 import type { Approver } from "../approval/mod.ts";
+import type { CompactionSettings, SpillOptions } from "../compaction/mod.ts";
 import type { EffectClass, SessionEvent, StreamChunk } from "../event/mod.ts";
 import type { Hooks } from "../hooks/mod.ts";
 import type { Model } from "../model/model.ts";
@@ -30,8 +31,20 @@ export type LiveEvent =
     readonly effect: EffectClass;
   }
   | { readonly kind: "status"; readonly status: AgentStatus }
+  /** Something a person should know, and nothing failed by it. */
+  | { readonly kind: "warning"; readonly code: WarningCode; readonly message: string }
   /** Something failed where no caller waits for it, or a turn failed with this error. */
   | { readonly kind: "error"; readonly error: unknown };
+
+/**
+ * What a warning is about.
+ *
+ * - `CAPACITY_UNKNOWN`: nobody says how large the model's window is, so nothing is compacted before a request is refused
+ * - `COMPACTION_FAILED`: an automatic compaction came to nothing, and the step goes on without it
+ * - `COMPACTION_PAUSED`: several came to nothing, and none is tried for a while
+ * - `NOTHING_TO_COMPACT`: the window is nearly full of what no compaction can shrink
+ */
+export type WarningCode = "CAPACITY_UNKNOWN" | "COMPACTION_FAILED" | "COMPACTION_PAUSED" | "NOTHING_TO_COMPACT";
 
 /** What a host gave an agent. */
 export interface LoopSettings {
@@ -45,6 +58,10 @@ export interface LoopSettings {
   readonly parameters: RequestParameters;
   readonly stepsPerTurnMax: number;
   readonly maxParallelToolCalls: number;
+  /** When and how a conversation that outgrows the window is compacted. */
+  readonly compaction: CompactionSettings;
+  /** `null`: results stay in the log whole. */
+  readonly spill: Required<SpillOptions> | null;
   readonly hooks: Hooks<AgentHooks>;
 }
 
@@ -56,4 +73,8 @@ export interface Loop extends LoopSettings {
   readonly tell: (live: LiveEvent) => void;
   /** How often the surface had been rewritten when this instance last made a request; `null` before its first. */
   requestGeneration: number | null;
+  /** How many requests in a row were made again because they had been too long. */
+  overflowRetries: number;
+  /** The warnings that were given and still hold. Each is given once. */
+  readonly warned: Set<string>;
 }

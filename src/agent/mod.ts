@@ -12,6 +12,9 @@ export {
 } from "./agent.ts";
 export { AgentSession } from "./agent_session.ts";
 export { ATTEMPTS_PER_STEP_MAX } from "./ask_model.ts";
+export type { CompactOptions } from "./compact_manual.ts";
+export { FRESH_SHARE_MIN } from "./compact_pressure.ts";
+export { pastSummaryRequests } from "./compact_summary.ts";
 export { RESPONSE_CHUNKS_MAX, RESPONSE_SIZE_MAX } from "./attempt.ts";
 export { TurnCancelled } from "./failure.ts";
 export type {
@@ -30,7 +33,7 @@ export type {
   StreamPlace,
 } from "./hooks.ts";
 export { INBOX_MESSAGES_MAX } from "./inbox.ts";
-export type { LiveEvent } from "./loop.ts";
+export type { LiveEvent, WarningCode } from "./loop.ts";
 export { NO_RESULT_TEXT, pairedMessages } from "./paired_messages.ts";
 export { type PastRequest, pastRequests, requestOf, type RequestParameters } from "./request.ts";
 export { installRetryPolicy, RETRY_CODES, type RetryPolicyOptions } from "./retry_policy.ts";

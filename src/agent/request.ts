@@ -13,6 +13,8 @@ import {
   type RequestHeader,
   type SessionEvent,
   type ToolSchema,
+  wellFormedJson,
+  wellFormedMessage,
 } from "../event/mod.ts";
 import { deriveMessages, logFold, type LogFolds } from "../fold/mod.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
@@ -44,8 +46,9 @@ export type RequestParameters = Omit<RequestHeader["config"], "provider" | "mode
  */
 export function requestOf(sessionId: string, { route, surface }: Pick<LogFolds, "route" | "surface">): ModelRequest {
   if (route.header === null) throw new TypeError("Cannot make a request: the log has no request/header");
-  const messages = pairedMessages(deriveMessages(surface));
-  return Object.freeze({ sessionId, header: route.header, messages: Object.freeze(messages) });
+  // The log keeps what came; a provider is told only what every strict parser reads.
+  const messages = pairedMessages(deriveMessages(surface)).map(wellFormedMessage);
+  return Object.freeze({ sessionId, header: wellFormedJson(route.header), messages: Object.freeze(messages) });
 }
 
 /** A request that was made, and where the log says how it went. */

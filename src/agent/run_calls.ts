@@ -4,6 +4,7 @@
  * @see execution §1.4
  * @module
  */
+import { spillInto } from "../compaction/mod.ts";
 import type { Message, ToolCallBlock } from "../event/mod.ts";
 import type { ProposedCall, ToolCall } from "../tool/mod.ts";
 import { commitCall, dispatchCall, executionMode, type PipelineContext, prepareCall } from "../tool/pipeline.ts";
@@ -75,8 +76,9 @@ function keep(inbox: Inbox, contexts: readonly Message[]): unknown {
 }
 
 function contextOf(loop: Loop, { turn, step, signal }: LoopPlace): PipelineContext {
-  const { session, tools, guards, approvers, policy, hooks } = loop;
+  const { session, tools, guards, approvers, policy, hooks, spill } = loop;
   const onBody = ({ callId, callSeq, effect }: ToolCall, name: string) =>
     loop.tell({ kind: "tool-start", turn, step, callId, callSeq, name, effect });
-  return { session, tools, guards, approvers, policy, hooks, signal, onBody };
+  const keepContent = spill === null ? undefined : spillInto(session, spill);
+  return { session, tools, guards, approvers, policy, hooks, signal, onBody, keepContent };
 }

@@ -1,13 +1,16 @@
 /**
- * How a step is entered: what was claimed is made durable, what the model will be told is put together, and listeners decide.
+ * How a step is entered: what was claimed is made durable, room is made, what the model will be told is put together, and
+ * listeners decide.
  *
  * @see execution §1.2 (3 to 5)
  * @module
  */
 import { passBarrier } from "../checkpoint/mod.ts";
 import { type JsonValue, type Message, snapshotJson } from "../event/mod.ts";
+import { relievePressure } from "./compact_pressure.ts";
 import { hookAnswer } from "./hook_answer.ts";
 import type { Assembly, LoopPlace, StepDecision } from "./hooks.ts";
+import { offeredTools } from "./kept_results.ts";
 import type { Loop } from "./loop.ts";
 import { ownSections, snapshotMessage } from "./runtime_context.ts";
 
@@ -35,6 +38,8 @@ export async function enterStep(loop: Loop, place: LoopPlace): Promise<StepEntry
   const { turn, step, signal } = place;
   const claimed = loop.inbox.claim(turn, step === 1);
   await passBarrier(session, { barrier: "pre-step", throughSeq: session.nextSeq - 1, signal });
+  // Before anything is put together: what was summarised away is then said again in this very step.
+  await relievePressure(loop, place, claimed);
 
   const assembly = checkedAssembly(
     await hookAnswer(
@@ -59,8 +64,9 @@ function about({ session }: Loop): { readonly subject: object } {
   return { subject: session };
 }
 
-function ownAssembly({ session, systemPrompt, tools, policy }: Loop): Assembly {
-  return { systemPrompt, tools: [...tools.values()], context: ownSections(session.folds.policy, policy) };
+function ownAssembly(loop: Loop): Assembly {
+  const { session, systemPrompt, policy } = loop;
+  return { systemPrompt, tools: offeredTools(loop), context: ownSections(session.folds.policy, policy) };
 }
 
 /** A listener is a stranger: what it answers is copied, so that it stays as it was found. */

@@ -51,6 +51,7 @@ export async function runTurn(loop: Loop, signal: AbortSignal): Promise<TurnRepo
   const { session } = loop;
   const turn = session.folds.brackets.lastTurn + 1;
   session.append({ type: "turn/start", data: { turn } });
+  loop.overflowRetries = 0;
   const tally: Tally = { steps: 0, usage: null };
   let reason: TurnEndReason;
   let error: unknown = null;

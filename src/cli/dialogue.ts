@@ -3,8 +3,17 @@
  *
  * @module
  */
-import { type AgentSession, hasCode, type HoldfastError, type TurnOutcome } from "../../mod.ts";
+import {
+  type AgentSession,
+  compactCommand,
+  CompactionError,
+  contextGauge,
+  hasCode,
+  type HoldfastError,
+  type TurnOutcome,
+} from "../../mod.ts";
 import type { CommandContext } from "./command.ts";
+import { compactedText, gaugeText, NOTHING_TO_COMPACT } from "./compact_report.ts";
 import { withInterrupt } from "./interrupt.ts";
 import { commandLine, tellUnresolved } from "./outcomes.ts";
 import type { Terminal } from "./terminal.ts";
@@ -23,7 +32,9 @@ export interface Dialogue {
 /** Asks for a message, runs its turn, and so on, until there is no message. Returns whether every turn completed. */
 export async function converse(dialogue: Dialogue, terminal: Terminal): Promise<boolean> {
   const { transcript, session, context } = dialogue;
-  transcript.note("Type a message; an empty line or Ctrl-D ends the conversation");
+  transcript.note(
+    "Type a message, or /compact to shorten what the model reads; an empty line or Ctrl-D ends the conversation",
+  );
   let isFine = true;
   for (;;) {
     const prompt = (await terminal.ask("> "))?.trim() ?? "";
@@ -32,8 +43,15 @@ export async function converse(dialogue: Dialogue, terminal: Terminal): Promise<
       if (!isNew) transcript.note(`To go on: ${commandLine(context, "run", "--session", session.id)}`);
       return isFine;
     }
+    const command = compactCommand(prompt);
+    if (command !== null) {
+      if (command === "compact") await compactNow(dialogue);
+      else transcript.note("/compact takes no arguments");
+      continue;
+    }
     const { reason } = await oneTurn(dialogue, prompt);
     await flush(dialogue);
+    transcript.line(gaugeText(contextGauge(session.session.folds)));
     isFine &&= reason.kind === "completed";
     transcript.endTurn();
   }
@@ -62,6 +80,24 @@ export async function oneTurn(dialogue: Dialogue, prompt: string): Promise<TurnO
   const effects = session.session.folds.unresolved.effects.filter((effect) => !before.has(effect.callSeq));
   tellUnresolved(session.id, effects, context, (text) => transcript.note(text));
   return outcome;
+}
+
+/** Compacts the conversation, as a person typed it. Whatever comes of it, the conversation goes on. */
+async function compactNow({ context, session, terminal, transcript, hangup }: Dialogue): Promise<void> {
+  const interruptible = { host: context.host, out: context.out, terminal };
+  try {
+    const compacted = await withInterrupt(
+      interruptible,
+      () => session.cancel(),
+      () => session.compact({ signal: hangup }),
+    );
+    transcript.line(compacted === null ? NOTHING_TO_COMPACT : compactedText(compacted));
+  } catch (error) {
+    if (hangup.aborted) return;
+    if (!(error instanceof CompactionError)) throw error;
+    // Why a summary came to nothing was told as it happened.
+    if (error.code !== "summary") transcript.note(error.message);
+  }
 }
 
 /** What `run --json` prints. */

@@ -20,16 +20,24 @@ export type ExportFormat = "jsonl" | "zstd" | "md";
 /** How much plain text one frame of an export holds at most, in UTF-16 units; only a single row may be larger. */
 const FRAME_TEXT_LENGTH_MAX = 1024 * 1024;
 
-/** Encodes header and events, as far as they can be read, a page at a time. */
-export async function* encodeLog(reader: LogReader, format: ExportFormat): AsyncGenerator<Uint8Array> {
+/**
+ * Encodes header and events, as far as they can be read, a page at a time.
+ *
+ * @param end the first seq that is left out; default: none
+ */
+export async function* encodeLog(
+  reader: LogReader,
+  format: ExportFormat,
+  end = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Uint8Array> {
   if (format === "zstd") {
     yield encodeZstdFrame([encodeHeader(reader.header)]);
-    for await (const events of pages(reader)) for (const rows of batches(events)) yield encodeZstdFrame(rows);
+    for await (const events of pages(reader, end)) for (const rows of batches(events)) yield encodeZstdFrame(rows);
     return;
   }
   const encoder = new TextEncoder();
   yield encoder.encode(format === "jsonl" ? `${encodeHeader(reader.header)}\n` : `# Session ${reader.header.id}\n`);
-  for await (const events of pages(reader)) {
+  for await (const events of pages(reader, end)) {
     for (const event of events) {
       const text = format === "jsonl" ? `${encodeRow(event)}\n` : markdown(event);
       if (text !== "") yield encoder.encode(text);
@@ -37,10 +45,10 @@ export async function* encodeLog(reader: LogReader, format: ExportFormat): Async
   }
 }
 
-async function* pages(reader: LogReader): AsyncGenerator<readonly SessionEvent[]> {
-  for (let from: number | null = 0; from !== null;) {
+async function* pages(reader: LogReader, end: number): AsyncGenerator<readonly SessionEvent[]> {
+  for (let from: number | null = 0; from !== null && from < end;) {
     const { events, nextFrom }: Awaited<ReturnType<LogReader["read"]>> = await reader.read({ from });
-    if (events.length > 0) yield events;
+    if (events.length > 0) yield events.filter(({ seq }) => seq < end);
     from = nextFrom;
   }
 }

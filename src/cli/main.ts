@@ -8,9 +8,11 @@ import process from "node:process";
 import { openFileStore } from "../entry/file.ts";
 import type { Command, CommandContext, ExitCode } from "./command.ts";
 import { bench } from "./commands/bench.ts";
+import { compact } from "./commands/compact.ts";
 import { doctor } from "./commands/doctor.ts";
 import { exportCommand } from "./commands/export.ts";
 import { fork } from "./commands/fork.ts";
+import { importCommand } from "./commands/import.ts";
 import { lab } from "./commands/lab.ts";
 import { ls } from "./commands/ls.ts";
 import { repair } from "./commands/repair.ts";
@@ -39,8 +41,10 @@ const COMMANDS: readonly Command[] = [
   resolve,
   tail,
   fork,
+  compact,
   rm,
   exportCommand,
+  importCommand,
   doctor,
   bench,
   lab,

@@ -25,7 +25,9 @@ const FOUND = {
 } as const;
 
 /** Says what opening the session found and closed. */
-export function tellResumed({ salvagedEvents, open, calls, verdicts }: Resumed, note: (text: string) => void): void {
+export function tellResumed(resumed: Resumed, note: (text: string) => void): void {
+  const { salvagedEvents, open, calls, verdicts, pairingProblem } = resumed;
+  if (pairingProblem !== null) note(`In the log, ${piece(pairingProblem)}: requests are put right`);
   if (salvagedEvents > 0) note(`Kept ${counted(salvagedEvents, "event")} of an unfinished write`);
   for (const event of verdicts) {
     if (!isEvent(event, "effect/reconciled")) continue;

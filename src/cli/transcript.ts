@@ -4,7 +4,7 @@
  * @module
  */
 import { type Block, isEvent, type LiveEvent, type SessionEvent } from "../../mod.ts";
-import { piece } from "./format.ts";
+import { counted, piece } from "./format.ts";
 import type { Output } from "./output.ts";
 import type { Progress } from "./progress.ts";
 
@@ -20,6 +20,8 @@ export class Transcript {
   /** What the assistant said in this turn, one text per answer. */
   #texts: string[] = [];
   #told = new Set<unknown>();
+  /** What the newest summary stands for. */
+  #shadowed = { messages: 0, tokens: 0 };
   /** Something that takes its time, when nothing else is on the line. */
   #waiting: Progress | null = null;
 
@@ -48,6 +50,9 @@ export class Transcript {
         break;
       case "tool-start":
         this.#await(`${piece(live.name)} is running`);
+        break;
+      case "warning":
+        this.note(piece(live.message));
         break;
       case "error":
         this.#told.add(live.error);
@@ -79,7 +84,13 @@ export class Transcript {
   }
 
   #event(event: SessionEvent): void {
-    if (isEvent(event, "request/header") || isEvent(event, "request/context") || isEvent(event, "user/message")) {
+    if (event.type.startsWith("compaction/")) {
+      this.#compaction(event);
+    } else if (event.surfaceOp !== undefined && event.surfaceOp !== "append") {
+      // Only the model reads something else now: what a person was shown stays as it was.
+    } else if (
+      isEvent(event, "request/header") || isEvent(event, "request/context") || isEvent(event, "user/message")
+    ) {
       this.#await("waiting for the model");
     } else if (isEvent(event, "assistant/message")) {
       this.#answer(event.data.message.content);
@@ -91,6 +102,27 @@ export class Transcript {
       this.#await("waiting for the model");
     } else if (isEvent(event, "approval/asked") || isEvent(event, "turn/end")) {
       this.#stopWaiting();
+    }
+  }
+
+  /** A compaction that a person asked for is told by whoever asked; one that came by itself is told here. */
+  #compaction(event: SessionEvent): void {
+    if (isEvent(event, "compaction/start")) {
+      this.#await("summarising the earlier conversation");
+    } else if (isEvent(event, "compaction/summary")) {
+      const { shadowedSeqs, shadowedTokenCount } = event.data;
+      this.#shadowed = { messages: shadowedSeqs.length, tokens: shadowedTokenCount };
+    } else if (isEvent(event, "compaction/end")) {
+      this.#stopWaiting();
+      const { error, turn } = event.data;
+      // Of one that came by itself a warning tells why.
+      if (error !== undefined) {
+        return turn === null ? this.note(`Compaction came to nothing: ${piece(error)}`) : undefined;
+      }
+      const { messages, tokens } = this.#shadowed;
+      if (turn !== null) {
+        this.note(`(compacted ${counted(messages, "message")} of about ${tokens} tokens; the log keeps them)`);
+      }
     }
   }
 

@@ -7,11 +7,18 @@ import { basename, dirname, resolve } from "node:path";
 import { openFileStorage } from "../adapters/file/mod.ts";
 import { encodeLines } from "../frame/mod.ts";
 import { nodeZstd } from "../frame/node_zstd.ts";
-import { type JournalLimits, openJournal, openLogFile as openJournalFile } from "../journal/mod.ts";
+import {
+  type JournalLimits,
+  openJournal,
+  openLogFile as openJournalFile,
+  type RawLogs,
+  rawLogs,
+} from "../journal/mod.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { LogReader, OpenOptions, SessionStore } from "../store/session_store.ts";
 import { systemRuntime } from "./system.ts";
 
+export { archivedBlobName, crc32, type RawLogs, ZipWriter } from "../journal/mod.ts";
 export { systemClock, systemRandom, systemRuntime } from "./system.ts";
 
 /** Where and how sessions are kept. */
@@ -50,6 +57,25 @@ export interface FileStoreOptions {
 export function openFileStore(options: FileStoreOptions): SessionStore {
   const { root, compression, limits, runtime = systemRuntime } = options;
   return openJournal({ storage: openFileStorage({ root }), codec: nodeZstd(), ...runtime, compression, limits });
+}
+
+/**
+ * The logs of a folder as the bytes they are, to take them out whole and in again.
+ *
+ * @example
+ * ```ts
+ * import { openFileLogs } from "./file.ts";
+ *
+ * const root = await Deno.makeTempDir();
+ * const header = { type: "session", version: 3, id: "a", createdAt: 0, isSeeded: false, delegationDepth: 0 };
+ * const logs = openFileLogs({ root });
+ * await logs.take("copy of a.jsonl", new TextEncoder().encode(JSON.stringify(header) + "\n"));
+ * if ((await logs.read("a")).name !== "session.v3.jsonl") throw new Error("unreachable");
+ * await Deno.remove(root, { recursive: true });
+ * ```
+ */
+export function openFileLogs({ root, limits, runtime = systemRuntime }: FileStoreOptions): RawLogs {
+  return rawLogs({ storage: openFileStorage({ root }), codec: nodeZstd(), ...runtime, limits });
 }
 
 /**

@@ -264,6 +264,20 @@ export interface EventData {
     readonly index: number;
     readonly providerCallId: string;
   };
+  /**
+   * Ours, ignorable: the whole text of the result that follows lies in a blob of this session, which is durable before this event
+   * is. `callSeq` names the `tool/call` or `tool/ptc-dispatch-start`.
+   */
+  "result/spilled": {
+    readonly callId: string;
+    readonly callSeq: number;
+    /** SHA-256 of the blob: 64 lower-case hex digits, its name. */
+    readonly digest: string;
+    /** Of the blob. */
+    readonly sizeBytes: number;
+    /** "json": the blob is a JSON string, because UTF-8 cannot hold the halves of characters in the text. Absent: it is the text. */
+    readonly encoding?: "json";
+  };
   /** Ours, ignorable: this log is a salvaged copy; earlier lifecycles count as barriers off. */
   "log/salvaged": JsonObject;
 }

@@ -26,3 +26,4 @@ export { type ShapedEvent, shapeProblem } from "./shape.ts";
 export { checkAppendable } from "./appendable.ts";
 export { argumentsDigest, canonicalJson } from "./canonical.ts";
 export { replayStream, StreamRecorder, type TimedChunk } from "./stream.ts";
+export { wellFormedJson, wellFormedMessage } from "./well_formed.ts";

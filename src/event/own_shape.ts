@@ -51,6 +51,14 @@ export const OWN_SHAPES: Readonly<Record<string, (data: JsonRecord) => string | 
       ? null
       : wrong("data.providerCallId", data.providerCallId, "a string");
   },
+  "result/spilled": (data) => {
+    if (typeof data.callId !== "string") return wrong("data.callId", data.callId, "a string");
+    for (const key of ["callSeq", "sizeBytes"] as const) {
+      if (!isCount(data[key])) return wrong(`data.${key}`, data[key], "a count");
+    }
+    if (data.encoding !== undefined && data.encoding !== "json") return wrong("data.encoding", data.encoding, '"json"');
+    return isLowerHex(data.digest, 64) ? null : wrong("data.digest", data.digest, "64 lower-case hex digits");
+  },
   "log/salvaged": salvagedProblem,
 };
 

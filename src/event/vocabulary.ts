@@ -83,6 +83,7 @@ export const OWN_TYPES: ReadonlySet<string> = new Set([
   "effect/reconciled",
   "approval/bound",
   "call/renamed",
+  "result/spilled",
   "log/salvaged",
 ]);
 

@@ -6,13 +6,17 @@
 import type { SessionEvent } from "../event/mod.ts";
 import type { Brackets } from "./bracket_state.ts";
 import { bracketsFold } from "./brackets.ts";
+import { type Compactions, compactionsFold } from "./compactions.ts";
+import { type FirstPrompt, firstPromptFold } from "./first_prompt.ts";
 import type { Fold } from "./fold.ts";
 import { type Heard, heardFold } from "./heard.ts";
 import { type Inbox, inboxFold } from "./inbox.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import { type TokenMeter, tokenMeterFold } from "./token_meter.ts";
 import { type PendingCalls, pendingCallsFold } from "./pending_calls.ts";
 import { type ApprovalPolicy, policyFold } from "./policy.ts";
 import { type Route, routeFold } from "./route.ts";
+import { type Spilled, spilledFold } from "./spilled.ts";
 import { type Surface, surfaceFold } from "./surface.ts";
 import { type Unresolved, unresolvedFold } from "./unresolved.ts";
 
@@ -34,6 +38,14 @@ export interface LogFolds {
   readonly policy: ApprovalPolicy;
   /** Where the last request went, and with what. */
   readonly route: Route;
+  /** How much of the model's window the surface takes. */
+  readonly meter: TokenMeter;
+  /** How automatic compactions went, and what a person said last. */
+  readonly compactions: Compactions;
+  /** What the session began with. */
+  readonly firstPrompt: FirstPrompt;
+  /** The results whose whole text lies in a blob. */
+  readonly spilled: Spilled;
   /** The effects whose outcome nobody knows, from every lifecycle. */
   readonly unresolved: Unresolved;
   /** Time of the last event, milliseconds since the epoch; `null` for an empty log. */
@@ -45,7 +57,7 @@ export interface LogFolds {
 /** Applies every fold. Session, verify and repair use this one, so they cannot disagree. */
 export const logFold: Fold<LogFolds> = {
   name: "log",
-  version: 2,
+  version: 3,
 
   initial() {
     const pendingCalls = pendingCallsFold.initial();
@@ -58,6 +70,10 @@ export const logFold: Fold<LogFolds> = {
       heard: heardFold.initial(),
       policy: policyFold.initial(),
       route: routeFold.initial(),
+      meter: tokenMeterFold.initial(),
+      compactions: compactionsFold.initial(),
+      firstPrompt: firstPromptFold.initial(),
+      spilled: spilledFold.initial(),
       unresolved: unresolvedFold.initial(),
       lastTime: null,
       nextSeq: 0,
@@ -75,6 +91,10 @@ export const logFold: Fold<LogFolds> = {
       heard: heardFold.apply(state.heard, event),
       policy: policyFold.apply(state.policy, event),
       route: routeFold.apply(state.route, event),
+      meter: tokenMeterFold.apply(state.meter, event),
+      compactions: compactionsFold.apply(state.compactions, event),
+      firstPrompt: firstPromptFold.apply(state.firstPrompt, event),
+      spilled: spilledFold.apply(state.spilled, event),
       unresolved: unresolvedFold.apply(state.unresolved, event),
       lastTime: event.time,
       nextSeq: event.seq + 1,

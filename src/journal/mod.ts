@@ -9,3 +9,5 @@ export { IMPORT_NOTE_NAME, type LogSource, RAW_LOG_BYTES_MAX, type RawLogs, rawL
 export type { LogEncoding } from "./layout.ts";
 export type { ZstdCodec } from "../frame/mod.ts";
 export * from "./limits.ts";
+export { ARCHIVE_NAME, archivedBlobName, unpackLog } from "./log_archive.ts";
+export { crc32, isZip, readZip, writeZip, type ZipMember, type ZipMemberFacts, ZipWriter } from "./zip.ts";

@@ -7,15 +7,18 @@
  *
  * @module
  */
-import { AlreadyExistsError, CorruptLogError, TooLargeError } from "../errors.ts";
-import { checkAppendable, type SessionEvent } from "../event/mod.ts";
+import { AlreadyExistsError, CorruptLogError, hasCode, HoldfastError, TooLargeError } from "../errors.ts";
+import { checkAppendable, isEvent, type SessionEvent } from "../event/mod.ts";
 import { publish } from "../storage/storage_port.ts";
 import type { LogFault, LogReader, LogWriter } from "../store/session_store.ts";
+import { type Blobs, getBlob, putBlob } from "./blobs.ts";
 import { bytesStorage } from "./bytes_storage.ts";
 import { sha256Hex } from "./digest.ts";
 import type { JournalOptions } from "./journal.ts";
 import { LOCK_NAME, logPath, sessionPath } from "./layout.ts";
+import { JOURNAL_LIMITS } from "./limits.ts";
 import { locate, locateLog } from "./locate.ts";
+import { ARCHIVE_NAME, packLog, unpackLog } from "./log_archive.ts";
 import { openLogFile } from "./log_file_reader.ts";
 import { takeLock } from "./take_lock.ts";
 
@@ -38,14 +41,15 @@ export interface LogSource {
 /** Access to logs as bytes. */
 export interface RawLogs {
   /**
-   * The bytes of a session's log, and the name such a file has. Events that are not durable are not in it.
+   * The bytes of a session's log, and the name such a file has; with blobs, of a zip archive that holds both. Events that are not
+   * durable are not in it.
    *
    * @throws {NotFoundError}
    * @throws {TooLargeError} over RAW_LOG_BYTES_MAX
    */
   read(id: string): Promise<{ readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> }>;
   /**
-   * Keeps a log under the id in its header, byte for byte. A log with a fault is kept too, and can be read up to it.
+   * Keeps a log under the id in its header, byte for byte; out of an archive also the blobs. A log with a fault is kept too, and can be read up to it.
    *
    * @param name what the file was called
    * @throws {AlreadyExistsError} when there is a session of this id, which its `sessionId` says; nothing was changed
@@ -88,11 +92,21 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
       const { log } = await locateLog(storage, id);
       const { sizeBytes } = await storage.stat(log) ?? { sizeBytes: 0 };
       checkSize(`read the log of session "${id}"`, sizeBytes);
-      return { name: log.slice(log.lastIndexOf("/") + 1), bytes: await storage.read(log) };
+      const name = log.slice(log.lastIndexOf("/") + 1);
+      const bytes = await storage.read(log);
+      // By these very bytes: the log may grow meanwhile.
+      const blobs = await namedBlobs(options, log, bytes);
+      if (blobs.length === 0) return { name, bytes };
+      checkSize(
+        `read the log of session "${id}" and its blobs`,
+        blobs.reduce((sum, { length }) => sum + length, sizeBytes),
+      );
+      return { name: ARCHIVE_NAME, bytes: await packLog(name, bytes, blobs) };
     },
 
-    async take(name, bytes) {
-      checkSize(`take in "${name}"`, bytes.length);
+    async take(name, given) {
+      checkSize(`take in "${name}"`, given.length);
+      const { bytes, blobs } = await unpackLog(name, given) ?? { bytes: given, blobs: [] };
       const reader = await openLogFile({ ...options, storage: bytesStorage(name, bytes) }, name);
       try {
         const { header } = reader;
@@ -108,6 +122,8 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
           // The note first: a log without it would pass for one that was always here.
           await storage.remove(folder + IMPORT_NOTE_NAME, lock);
           await publish(storage, folder + IMPORT_NOTE_NAME, new TextEncoder().encode(JSON.stringify(source)), lock);
+          // A log never names what is not there yet.
+          for (const blob of blobs) await putBlob(blobsOf(options, folder), blob, lock);
           await publish(storage, logPath(header, encodingOf(reader)), bytes, lock);
           return { id: header.id, fault: reader.state().fault };
         } finally {
@@ -140,6 +156,42 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
       return event;
     },
   };
+}
+
+/** The blobs that a log names, as far as it can be read and they are there. A log without any is not read. */
+async function namedBlobs(
+  options: RawLogOptions,
+  log: string,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<readonly Uint8Array<ArrayBuffer>[]> {
+  const folder = log.slice(0, log.lastIndexOf("/") + 1);
+  if ((await options.storage.list(`${folder}blobs/`)).length === 0) return [];
+  const digests = new Set<string>();
+  const visit = (event: SessionEvent) => {
+    if (isEvent(event, "result/spilled")) digests.add(event.data.digest);
+  };
+  // A log of which not even the header can be read names none, and goes out all the same.
+  const reader = await openLogFile({ ...options, storage: bytesStorage(log, bytes) }, log, { visit }).catch((error) => {
+    if (error instanceof HoldfastError) return null;
+    throw error;
+  });
+  await reader?.close();
+  const blobs: Uint8Array<ArrayBuffer>[] = [];
+  for (const digest of digests) {
+    const blob = await getBlob(blobsOf(options, folder), digest).catch((error) => {
+      // What is lost or damaged here cannot be given to anybody.
+      if (hasCode(error, "NOT_FOUND") || hasCode(error, "CORRUPT_FRAME")) return null;
+      throw error;
+    });
+    if (blob !== null) blobs.push(blob);
+  }
+  return blobs;
+}
+
+type RawLogOptions = Omit<JournalOptions, "compression">;
+
+function blobsOf({ storage, codec, limits }: RawLogOptions, folder: string): Blobs {
+  return { storage, codec, limits: { ...JOURNAL_LIMITS, ...limits }, folder };
 }
 
 function checkSize(what: string, sizeBytes: number): void {

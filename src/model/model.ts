@@ -13,6 +13,8 @@ export interface ModelRequest {
   readonly header: RequestHeader;
   /** What the model sees, system message first when there is one. */
   readonly messages: readonly Message[];
+  /** What it is for when it is no step of a conversation: `compaction` asks for a summary. */
+  readonly purpose?: "compaction";
 }
 
 /** A language model. */

@@ -12,6 +12,7 @@ import { CorruptLogError } from "../errors.ts";
 import { checkAppendable, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import { bracketsFold, foldEvents, logFold, type LogFolds } from "../fold/mod.ts";
 import type { EventPage, LogFault, LogWriter, SessionStore } from "../store/session_store.ts";
+import { copyBlobs, namedBlobs } from "./copy_blobs.ts";
 import { createLog } from "./create.ts";
 import { newSessionId } from "./id.ts";
 import { END_INHERITED_SEED } from "./own_events.ts";
@@ -84,7 +85,7 @@ export async function forkSession(
       isSeeded: true,
     }));
     try {
-      const copy = new Copy(log);
+      const copy = new Copy(log, source);
       for await (const event of eventsThrough(source, last)) await copy.add(event);
       const closing = closers(copy.folds);
       for (const event of closing) await copy.add(event);
@@ -111,6 +112,7 @@ interface Source extends AsyncDisposable {
   /** Whether it is certain that nobody goes on with its open turn. */
   readonly isOver: boolean;
   read(options: { readonly from: number; readonly limit: number }): Promise<EventPage>;
+  getBlob(digest: string): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 async function openSource({ store, sourceId, session }: ForkSessionOptions): Promise<Source> {
@@ -118,12 +120,14 @@ async function openSource({ store, sourceId, session }: ForkSessionOptions): Pro
     const { header, nextSeq } = session;
     const read = (options: { readonly from: number; readonly limit: number }) => session.history(options);
     const isOver = session.failure !== null;
-    return { header, nextSeq, fault: null, isOver, read, [Symbol.asyncDispose]: () => Promise.resolve() };
+    const getBlob = (digest: string) => session.getBlob(digest);
+    return { header, nextSeq, fault: null, isOver, read, getBlob, [Symbol.asyncDispose]: () => Promise.resolve() };
   }
   const log = await store.open(sourceId, "read");
   const { nextSeq, fault } = log.state();
   const read = log.read.bind(log);
-  return { header: log.header, nextSeq, fault, isOver: false, read, [Symbol.asyncDispose]: () => log.close() };
+  const getBlob = log.getBlob.bind(log);
+  return { header: log.header, nextSeq, fault, isOver: false, read, getBlob, [Symbol.asyncDispose]: () => log.close() };
 }
 
 /** The seq of the last event to take; −1 for none. */
@@ -172,11 +176,13 @@ async function* eventsThrough(source: Source, last: number): AsyncIterable<Sessi
 class Copy {
   folds: LogFolds = logFold.initial();
   readonly #log: LogWriter;
+  readonly #source: Pick<Source, "getBlob">;
   #batch: SessionEvent[] = [];
   #batchSize = 0;
 
-  constructor(log: LogWriter) {
+  constructor(log: LogWriter, source: Pick<Source, "getBlob">) {
     this.#log = log;
+    this.#source = source;
   }
 
   async add(event: SessionEvent): Promise<void> {
@@ -187,6 +193,11 @@ class Copy {
   }
 
   async end(): Promise<void> {
+    const digests = namedBlobs(this.#batch);
+    // A folder of blobs without a log would belong to nobody.
+    if (digests.length > 0 && this.#log.state().sizeBytes === null) await this.#log.materialize();
+    // Before the events that name them. The parent may be deleted at any time, so the fork keeps copies of its own.
+    await copyBlobs(this.#source, this.#log, digests);
     if (this.#batch.length > 0) await this.#log.append(this.#batch);
     this.#batch = [];
     this.#batchSize = 0;

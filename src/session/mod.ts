@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { copyBlobs, namedBlobs } from "./copy_blobs.ts";
 export { createSession, type CreateSessionOptions, ID_TRIES_MAX } from "./create.ts";
 export { FORK_BATCH_EVENTS_MAX, FORK_BATCH_SIZE_MAX, forkSession, type ForkSessionOptions } from "./fork.ts";
 export { type CallEvidence, callEvidence, type Proof } from "./evidence.ts";

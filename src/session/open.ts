@@ -8,7 +8,15 @@
  */
 import { CorruptLogError } from "../errors.ts";
 import { checkAppendable, type SessionEvent } from "../event/mod.ts";
-import { foldEvents, logFold, type LogFolds, type OpenTurn, openTurn, type UnresolvedEffect } from "../fold/mod.ts";
+import {
+  foldEvents,
+  logFold,
+  type LogFolds,
+  type OpenTurn,
+  openTurn,
+  pairingProblem,
+  type UnresolvedEffect,
+} from "../fold/mod.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
 import type { LogWriter, SessionStore } from "../store/session_store.ts";
 import { type Reconcile, reconcileEffects } from "./reconcile.ts";
@@ -47,6 +55,11 @@ export interface Resumed {
   readonly unresolved: readonly UnresolvedEffect[];
   /** How many events of an unfinished last batch could be kept. */
   readonly salvagedEvents: number;
+  /**
+   * What is wrong with the calls and results the model sees, which another program left so; `null` when nothing is. Requests are
+   * put right: it keeps nothing from going on.
+   */
+  readonly pairingProblem: string | null;
 }
 
 /**
@@ -117,6 +130,7 @@ async function resume(
     closers: closing,
     unresolved: seen.folds.unresolved.effects,
     salvagedEvents: torn?.salvagedEvents ?? 0,
+    pairingProblem: pairingProblem(seen.folds.surface.nodes),
   };
 }
 

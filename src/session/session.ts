@@ -9,7 +9,15 @@
  */
 import { SessionClosedError } from "../errors.ts";
 import { checkAppendable, type EventDraft, type SessionEvent, type SessionHeader } from "../event/mod.ts";
-import { bracketProblem, foldEvents, inboxProblem, logFold, type LogFolds, surfaceProblem } from "../fold/mod.ts";
+import {
+  bracketProblem,
+  foldEvents,
+  inboxProblem,
+  logFold,
+  type LogFolds,
+  replacementProblem,
+  surfaceProblem,
+} from "../fold/mod.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
 import type { EventPage, LogWriter } from "../store/session_store.ts";
 import { untilAborted } from "../writer/until_aborted.ts";
@@ -328,7 +336,8 @@ export class Session implements AsyncDisposable {
   }
 
   #checkPlace(event: SessionEvent, { surface, brackets, inbox }: LogFolds): void {
-    const problem = surfaceProblem(surface, event) ?? bracketProblem(brackets, event) ?? inboxProblem(inbox, event);
+    const problem = surfaceProblem(surface, event) ?? replacementProblem(surface, event) ??
+      bracketProblem(brackets, event) ?? inboxProblem(inbox, event);
     if (problem === null) return;
     throw new TypeError(`Cannot append ${nameOf(event)} to session "${this.id}": ${problem}`);
   }

@@ -30,6 +30,7 @@ export {
   INVALID_TOOL_OUTPUT,
   messageOf,
   OUTPUT_SIZE_MAX,
+  RETURNED_SIZE_MAX,
   ToolError,
   type ToolOutcome,
   type ToolOutput,
@@ -52,4 +53,4 @@ export { callTool, type DirectCallOptions } from "./direct.ts";
 export { BODY_RUNS_MAX } from "./execute.ts";
 export { NESTED_CALLS_MAX, NESTED_DEPTH_MAX } from "./nested.ts";
 export { CANCEL_GRACE_MS } from "./strangers.ts";
-export type { Guard } from "./scene.ts";
+export type { Guard, KeepContent, KeptCall } from "./scene.ts";

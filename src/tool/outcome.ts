@@ -19,7 +19,10 @@ export const ABORTED = "ABORTED";
 export const ABORTED_BEFORE_DISPATCH = "ABORTED_BEFORE_DISPATCH";
 
 /** The largest result that is logged, as JSON, in UTF-16 units. */
-export const OUTPUT_SIZE_MAX = 8 * 1024 * 1024;
+export const OUTPUT_SIZE_MAX: number = 8 * 1024 * 1024;
+
+/** The largest result that a body may give back, as JSON, in UTF-16 units: a reviewer may keep a part of it elsewhere. */
+export const RETURNED_SIZE_MAX: number = 128 * 1024 * 1024;
 
 /** What a body gives back: a text, or blocks with facts for the log beside them. */
 export type ToolOutput = string | { readonly content: readonly Block[]; readonly meta?: JsonValue };
@@ -86,11 +89,11 @@ export function success(output: ToolOutput): ToolOutcome {
     const problem = contentProblem(blocks);
     if (problem !== null) return failureOf(INVALID_TOOL_OUTPUT, "ToolError", problem);
     const kept = meta === undefined ? {} : { meta: snapshotJson(meta, "the meta of a result") };
-    if (JSON.stringify([blocks, kept]).length > OUTPUT_SIZE_MAX) {
+    if (isOver({ content: blocks, ...kept }, RETURNED_SIZE_MAX)) {
       return failureOf(
         INVALID_TOOL_OUTPUT,
         "ToolError",
-        `the tool ran; its result is over ${OUTPUT_SIZE_MAX} characters`,
+        `the tool ran; its result is over ${RETURNED_SIZE_MAX} characters`,
       );
     }
     return Object.freeze({ isError: false, content: blocks, ...kept });
@@ -101,6 +104,30 @@ export function success(output: ToolOutput): ToolOutcome {
       `the tool ran; its result cannot be logged: ${messageOf(error)}`,
     );
   }
+}
+
+/**
+ * Whether a result is larger than so many UTF-16 units, as JSON.
+ *
+ * @example
+ * ```ts
+ * import { isOver } from "./outcome.ts";
+ *
+ * if (isOver({ content: [{ type: "text", text: "done" }] }, 1000)) throw new Error("unreachable");
+ * if (!isOver({ content: [{ type: "text", text: "\n".repeat(600) }] }, 1000)) throw new Error("unreachable");
+ * ```
+ */
+export function isOver({ content, meta }: Pick<ToolOutcome, "content" | "meta">, sizeMax: number): boolean {
+  let units = 0;
+  let isText = meta === undefined;
+  for (const block of content) {
+    if (block.type === "text") units += block.text.length;
+    else isText = false;
+  }
+  if (units > sizeMax) return true;
+  // Most results need not be turned into JSON to be measured: a unit becomes six at most.
+  if (isText && (units + content.length * BLOCK_UNITS_MAX) * 6 <= sizeMax) return false;
+  return JSON.stringify([content, meta ?? null]).length > sizeMax;
 }
 
 /**
@@ -185,6 +212,9 @@ export function messageOf(error: unknown): string {
   const message = parts.join(": ");
   return message === "" ? "unknown error" : message.slice(0, MESSAGE_SIZE_MAX);
 }
+
+/** More than the JSON of a text block has around its text. */
+const BLOCK_UNITS_MAX = 32;
 
 const CAUSES_MAX = 8;
 const MESSAGE_SIZE_MAX = 16_384;

@@ -252,7 +252,10 @@ async function loggedContent(scene: Scene, { isError, content }: ToolOutcome): P
   const chain = () => host.hooks.waterfall("tools/ptc-dispatch-log", [record], () => content, subjectOf(host));
   const answer = await answerOf(chain, host);
   const logged = answer.kind === "answered" ? success({ content: answer.value }) : null;
-  if (logged !== null && !logged.isError) return logged.content;
+  if (logged !== null && !logged.isError) {
+    const { callId, callSeq, name } = call;
+    return await host.keepContent?.({ callId, callSeq, name, isNested: true }, logged.content) ?? logged.content;
+  }
   return [{ type: "text", text: "The content of this call was not logged: what decides about it failed." }];
 }
 

@@ -27,7 +27,7 @@ import {
 import { recordCall, recordResult } from "./record.ts";
 import { finalOutcome } from "./review.ts";
 import { stopRunning } from "./running.ts";
-import type { Guard, Host } from "./scene.ts";
+import type { Guard, Host, KeepContent } from "./scene.ts";
 import { unawaited } from "./strangers.ts";
 import type { Tool } from "./tool.ts";
 
@@ -43,6 +43,8 @@ export interface PipelineContext extends ApprovalOptions {
   readonly hooks?: Hooks<ToolHooks & ApprovalHooks>;
   /** Told about each run of a body, just before it. */
   readonly onBody?: (call: ToolCall, name: string) => void;
+  /** Keeps long results elsewhere. Default: every result stays. */
+  readonly keepContent?: KeepContent;
 }
 
 /**
@@ -154,5 +156,17 @@ export function executionMode(tool: Tool | undefined, args: JsonValue): "paralle
 function hostOf(context: PipelineContext): Host {
   const { session, tools, guards, hooks = new Hooks<ToolHooks & ApprovalHooks>(), approvers, policy, signal } = context;
   const { clock, random } = session;
-  return { session, tools, guards, hooks, approvers, policy, signal, clock, random, onBody: context.onBody };
+  return {
+    session,
+    tools,
+    guards,
+    hooks,
+    approvers,
+    policy,
+    signal,
+    clock,
+    random,
+    onBody: context.onBody,
+    keepContent: context.keepContent,
+  };
 }

@@ -11,7 +11,7 @@ import type { EffectClass, EventData, EventDraft, SessionEvent } from "../event/
 import type { Session } from "../session/mod.ts";
 import type { ProposedCall } from "./call.ts";
 import { newMessageId } from "./ids.ts";
-import { failureOf, INVALID_TOOL_OUTPUT, messageOf, type ToolOutcome } from "./outcome.ts";
+import { failureOf, INVALID_TOOL_OUTPUT, isOver, messageOf, OUTPUT_SIZE_MAX, type ToolOutcome } from "./outcome.ts";
 import { isUnsettled } from "./unsettled.ts";
 
 /** A call whose intent is in the log. */
@@ -173,16 +173,26 @@ export async function recordOutcome(
   draftOf: (outcome: ToolOutcome) => EventDraft,
 ): Promise<ToolOutcome> {
   try {
+    if (isOver(outcome, OUTPUT_SIZE_MAX)) throw new ResultTooLarge();
     await appended(session, draftOf(outcome), signal);
     return outcome;
   } catch (error) {
     if (!hasCode(error, "TOO_LARGE") && !(error instanceof TypeError)) throw error;
-    const said = `the call has ended; its result cannot be logged: ${messageOf(error)}`;
+    const said = error instanceof ResultTooLarge
+      ? error.message
+      : `the call has ended; its result cannot be logged: ${messageOf(error)}`;
     // An outcome that is open stays open.
     const { name, code } = isUnsettled(outcome) ? outcome.error! : { name: "ToolError", code: INVALID_TOOL_OUTPUT };
     const replaced = failureOf(code, name, said);
     await appended(session, draftOf(replaced), signal);
     return replaced;
+  }
+}
+
+/** Nobody kept it elsewhere. */
+class ResultTooLarge extends TypeError {
+  constructor() {
+    super(`the tool ran; its result is over ${OUTPUT_SIZE_MAX} characters`);
   }
 }
 

@@ -97,9 +97,17 @@ async function afterDecision(scene: Scene, outcome: ToolOutcome, decision: PostD
       throw new TypeError("a reviewer replaced the value of a tool without one");
     }
     next = replaced(outcome, await outputOutcome(tool, args, value, host));
-  } else if (content !== undefined) next = withContent(outcome, content);
+  } else next = await kept(scene, content === undefined ? outcome : withContent(outcome, content));
   const all = [...outcome.additionalContexts ?? [], ...contexts];
   return all.length === 0 ? next : { ...next, additionalContexts: all };
+}
+
+/** A long content is kept elsewhere, behind everybody who decides about it. One whose value was replaced is another's business. */
+async function kept({ call, host }: Scene, outcome: ToolOutcome): Promise<ToolOutcome> {
+  const { callId, callSeq, name, parentCallId } = call;
+  if (host.keepContent === undefined || parentCallId !== null || callSeq === -1) return outcome;
+  const content = await host.keepContent({ callId, callSeq, name, isNested: false }, outcome.content);
+  return content === null ? outcome : { ...outcome, content };
 }
 
 /** The new value and what was rendered from it; if it is no good, the failure that says so. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { ApprovalHooks, ApprovalOptions } from "../approval/mod.ts";
-import type { JsonValue } from "../event/mod.ts";
+import type { Block, JsonValue } from "../event/mod.ts";
 import type { Hooks } from "../hooks/mod.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
 import type { Session } from "../session/mod.ts";
@@ -19,6 +19,23 @@ import type { Tool } from "./tool.ts";
  */
 export type Guard = (call: GuardedCall) => string | undefined;
 
+/**
+ * Keeps a long content elsewhere. What it gives back is logged and shown instead; `null` when the content stays. Whoever decides
+ * about a result has decided by then, and cannot come behind it.
+ */
+export type KeepContent = (call: KeptCall, content: readonly Block[]) => Promise<readonly Block[] | null>;
+
+/** Whose content it is. */
+export interface KeptCall {
+  readonly callId: string;
+  /** seq of its `tool/call` or `tool/ptc-dispatch-start`. */
+  readonly callSeq: number;
+  /** The tool. */
+  readonly name: string;
+  /** Whether it is the copy in the log of what another body was given whole. */
+  readonly isNested: boolean;
+}
+
 /** What everything of one host's calls shares. */
 export interface Host extends ApprovalOptions {
   /** `null` for a call outside of any session: nothing is logged, and nothing is durable. */
@@ -30,6 +47,8 @@ export interface Host extends ApprovalOptions {
   readonly random: Random;
   /** Told that a body is about to run. */
   readonly onBody?: (call: ToolCall, name: string) => void;
+  /** Default: every content stays. */
+  readonly keepContent?: KeepContent;
 }
 
 /** What is known about one call once it is recorded. */

@@ -52,6 +52,7 @@ export function fakeConnection(scene: Scene, calls: { verb: PageVerb; ask: unkno
     bank: () => scene.bank ?? [],
     send: () => ({ seq: scene.events.length }),
     answer: () => ({ isFirst: true }),
+    compact: () => ({ isStarted: scene.events.length > 0 }),
     export: () => ({ name: "session.v3.jsonl.zstd", bytes: new Uint8Array([0x28, 0xb5, 0x2f, 0xfd]) }),
     import: () => ({ id: view.id, fault: null }),
     forgetLost: () => ({ sessionIds: [] }),
@@ -92,6 +93,7 @@ function viewOf({ events, view }: Scene): SessionView {
     unknowns: [],
     repaired: null,
     modelName: "demo",
+    context: { tokens: 28_000, windowTokens: 32_000, share: 0.875 },
     ...view,
     durability: {
       pendingEvents: 0,
@@ -119,11 +121,11 @@ export function row(id: string, state: SessionRow["state"], reason: string | nul
 }
 
 /** Puts events in order. */
-export function logOf(drafts: readonly Pick<SessionEvent, "type" | "data">[]): SessionEvent[] {
-  return drafts.map(({ type, data }, seq) => ({ type, seq, time: TIME + seq * 137, data }));
+export function logOf(drafts: readonly Draft[]): SessionEvent[] {
+  return drafts.map((draft, seq) => ({ ...draft, seq, time: TIME + seq * 137 }));
 }
 
-type Draft = Pick<SessionEvent, "type" | "data">;
+type Draft = Omit<SessionEvent, "seq" | "time">;
 
 /** What a turn that pays leaves in the log. */
 export function payment(text: string, end: "asked" | "dispatched" | "done"): Draft[] {
@@ -189,6 +191,27 @@ export function payment(text: string, end: "asked" | "dispatched" | "done"): Dra
   }
   drafts.push(draft("step/end", step), draft("turn/end", { turn: 1, reason: { kind: "completed" } }));
   return drafts;
+}
+
+/** What a compaction that a person asked for leaves in the log, of the first two messages of {@linkcode payment}. */
+export function compaction(at: number): Draft[] {
+  const id = { compactionId: "k1" };
+  const summary = [{ type: "text", text: "## Primary Request and Intent\n- pay 10 to alice" }];
+  const source = { kind: "plugin", plugin: "compact", ...id };
+  const content = [{ type: "text", text: "<compacted-summary>" }, ...summary];
+  const message = { id: "k2", role: "user", content, source };
+  return [
+    draft("compaction/start", { ...id, turn: null }),
+    draft("compaction/summary", {
+      ...{ ...id, summary, shadowedRange: { start: 3, end: 5 }, shadowedSeqs: [3, 5], shadowedTokenCount: 1234 },
+      ...{ provider: "demo", model: "demo" },
+    }),
+    {
+      ...draft("user/message", message),
+      ...{ surfaceOp: { op: "replace", startSeq: 3, endSeq: 5 }, sourceEventSeqs: [at, at + 1, 3, 5] },
+    },
+    draft("compaction/end", { ...id, turn: null }),
+  ];
 }
 
 export function answer(text: string, reasoning = ""): Draft {

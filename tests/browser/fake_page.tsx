@@ -10,7 +10,18 @@ import { browserSurroundings } from "../../web/page/browser.ts";
 import { tabMemory } from "../../web/page/memory.ts";
 import { PageStore } from "../../web/page/page_store.ts";
 import type { PageVerb } from "../../web/protocol.ts";
-import { answer, BANK, fakeConnection, logOf, payment, QUESTION, row, type Scene, UNKNOWN } from "./fake_client.ts";
+import {
+  answer,
+  BANK,
+  compaction,
+  fakeConnection,
+  logOf,
+  payment,
+  QUESTION,
+  row,
+  type Scene,
+  UNKNOWN,
+} from "./fake_client.ts";
 
 const ID = "01ky3v7m2q8r5t";
 
@@ -69,11 +80,14 @@ const done = logOf([
   ...payment("pay 10 to alice", "done"),
   answer(HOSTILE, "The bank said 200, so it is done."),
 ]);
+const compacted = logOf([...payment("pay 10 to alice", "done"), ...compaction(14)]);
 const atRisk = { durableSeq: done.length - 3, pendingEvents: 2, pendingBytes: 612 };
 
 const SCENES: Record<string, () => Scene> = {
   welcome: () => ({ events: [], view: {}, rows: [] }),
   done: () => ({ events: done, view: { durability: atRisk as never }, rows: ROWS, bank: BANK }),
+  compacted: () => ({ events: compacted, view: {}, rows: ROWS, bank: BANK }),
+  compacting: () => ({ events: compacted.slice(0, -3), view: {}, rows: ROWS, bank: BANK }),
   streaming: () => ({
     events: done.slice(0, 5),
     view: { status: "running" },

@@ -10,8 +10,21 @@ import { repositoryDir } from "../support/paths.ts";
 
 /** Scenes whose screenshots are taken and that axe looks at. `fake_page.tsx` says what each one is. */
 const SCENES = [
-  ...["welcome", "done", "streaming", "question", "file", "unknown", "repeats", "settled", "stuck", "damaged", "lost"],
-  "unusable",
+  ...[
+    "welcome",
+    "done",
+    "streaming",
+    "question",
+    "file",
+    "unknown",
+    "repeats",
+    "settled",
+    "compacted",
+    "stuck",
+    "damaged",
+    "lost",
+    "unusable",
+  ],
 ];
 const ROWS_IN_DOM_MAX = 60;
 const JUMPS = 120;
@@ -88,6 +101,36 @@ Deno.test("the page over every kind of worker: looks, keys, hostile text, a long
     }
     console.log(`screenshots: ${shots}`);
   });
+
+  await t.step(
+    "a compaction: asked for by a button and by /compact, shown while it runs and after, with what it stands for",
+    async () => {
+      const { page } = await pages.scene("compacted");
+      const card = page.locator(".compaction-done");
+      await card.waitFor();
+      assertMatch(await card.innerText(), /2 messages of about 1234 tokens became about \d+/);
+      // What the model does not read any more stands above it, as it was said.
+      assertMatch(await page.locator(".entry-person .said").first().innerText(), /pay 10 to alice/);
+      await card.getByText("The summary that the model reads instead").click();
+      assertMatch(await card.locator(".said").innerText(), /Primary Request and Intent/);
+      await card.getByRole("button", { name: "#3" }).click();
+      await page.getByRole("button", { name: "Compact", exact: true }).click();
+      await asked(page, "compact");
+      await page.locator("#message").fill("/compact");
+      await page.keyboard.press("Enter");
+      await page.locator("#message").fill("/compact now please");
+      await page.keyboard.press("Enter");
+      await page.getByText("it takes no arguments").waitFor();
+      assertEquals((await callsOf(page, "compact")).length, 2);
+      assertEquals(await callsOf(page, "send"), []);
+      await page.context().close();
+
+      const running = (await pages.scene("compacting")).page;
+      await running.locator(".compaction-running").getByRole("button", { name: "Stop" }).click();
+      await asked(running, "cancel");
+      await running.context().close();
+    },
+  );
 
   await t.step("a visitor without a mouse: suggestion, send, question, later, reject", async () => {
     const { page } = await pages.scene("welcome");
@@ -528,6 +571,7 @@ async function drawn(page: Page, scene: string): Promise<void> {
     unknown: ".place:not(:empty)",
     repeats: "dialog[open]",
     settled: ".settled",
+    compacted: ".compaction-done",
     lost: ".lost",
     unusable: "#unusable-title",
   };

@@ -36,7 +36,7 @@ const FOLDERS = [
 ].map((folder) => `tests/${folder}`);
 
 /** The suites that the durability of a browser session rests on: at least one file of each must run there. */
-const MUST_RUN = ["journal", "writer", "checkpoint", "approval", "session", "frame", "agent"];
+const MUST_RUN = ["journal", "writer", "checkpoint", "approval", "session", "frame", "agent", "compaction"];
 
 /** So many workers share the files, each in a browser of its own. */
 const WORKERS = 2;

@@ -29,6 +29,7 @@ Deno.test("in a terminal: a question is answered no by default, yes by y, and by
   await pty.shows(QUESTION);
   await pty.type("\r");
   await pty.shows("the user said no");
+  await pty.shows("(the model reads about ");
   await pty.shows("> ");
 
   // Typed ahead: a whole line and half of one. Neither answers.

@@ -202,6 +202,11 @@ export const samples: readonly Sample[] = [
   { type: "approval/bound", ignorable: true, data: { id: "q", callSeq: 9, argumentsDigest: digest } },
   { type: "call/renamed", ignorable: true, data: { turn: 1, step: 1, index: 0, providerCallId: "" } },
   {
+    type: "result/spilled",
+    ignorable: true,
+    data: { callId: "c1", callSeq: 9, digest, sizeBytes: 42, encoding: "json" },
+  },
+  {
     type: "log/salvaged",
     ignorable: true,
     data: {

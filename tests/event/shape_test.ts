@@ -86,6 +86,7 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "removedCount",
   "outcome",
   "retryOf",
+  "encoding",
   "content",
   "note",
 ]);
@@ -104,6 +105,7 @@ const REQUIRED_HERE: ReadonlySet<string> = new Set([
   "turn/end data.reason.reason",
   "turn/end data.reason.reason.reason",
   "log/salvaged data.source",
+  "result/spilled data.callId",
 ]);
 
 Deno.test("shapeProblem() misses every required member of data, and allows every optional one to be absent", () => {
@@ -392,6 +394,8 @@ Deno.test("shapeProblem() refuses an own event that another meaning could hide i
       'data.argumentsDigest = "ab", expected 64 lower-case hex digits',
     ],
     ["call/renamed", (data) => data.index = -1, "data.index = -1, expected a count"],
+    ["result/spilled", (data) => data.digest = "ab", 'data.digest = "ab", expected 64 lower-case hex digits'],
+    ["result/spilled", (data) => data.encoding = "gzip", 'data.encoding = "gzip", expected "json"'],
     ["log/salvaged", (data) => data.kept = [[1]], "data.kept = an array of 1, expected a list of ranges"],
   ];
   for (const [type, change, problem] of cases) {

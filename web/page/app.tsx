@@ -6,6 +6,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApprovalDialog } from "./approval_dialog.tsx";
 import { Composer } from "./composer.tsx";
+import { ContextGaugeLine } from "./context_gauge.tsx";
 import { Conversation } from "./conversation.tsx";
 import { Fenced } from "./fenced.tsx";
 import { ToolName } from "./long_text.tsx";
@@ -230,7 +231,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
             class="unseen"
             tabIndex={-1}
             aria-label="Import a log"
-            accept=".zstd,.jsonl"
+            accept=".zstd,.jsonl,.zip"
             onChange={(event) => {
               take(event.currentTarget.files).then(() => file.current!.value = "");
             }}
@@ -242,6 +243,16 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
             <div class="bar">
               <h2 title={view.id}>{view.title ?? view.id}</h2>
               <RoleLine role={view.role} />
+              <ContextGaugeLine gauge={view.context} />
+              <button
+                type="button"
+                class="quiet"
+                disabled={refusal !== null || view.status === "running"}
+                title="Has the earlier conversation summarised, so that the model reads less. The log keeps everything"
+                onClick={() => store.compact()}
+              >
+                Compact
+              </button>
               <button type="button" class="quiet" onClick={exportLog}>Export</button>
             </div>
           )}
@@ -265,6 +276,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
                   durableSeq={view.durability.durableSeq}
                   isRunning={view.status === "running" && view.questions.length === 0}
                   onSeq={showSeq}
+                  onStop={() => store.cancel()}
                 >
                   {view.repaired !== null && seenRepair !== repairKey && (
                     <RepairNotice

@@ -6,6 +6,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CallCard } from "./call_card.tsx";
+import { CompactionCard } from "./compaction_card.tsx";
 import { type Item, itemsOf } from "./conversation_items.ts";
 import type { EventLog } from "./event_log.ts";
 import type { LiveAnswer } from "./live_answer.ts";
@@ -31,12 +32,14 @@ const ASIDES: Readonly<Record<string, string>> = {
 };
 
 /** Draws the conversation of one session. */
-export function Conversation({ log, live, durableSeq, isRunning, onSeq, children }: {
+export function Conversation({ log, live, durableSeq, isRunning, onSeq, onStop, children }: {
   readonly log: EventLog;
   readonly live: LiveAnswer | null;
   readonly durableSeq: number;
   readonly isRunning: boolean;
   readonly onSeq: (seq: number) => void;
+  /** Ends what runs. */
+  readonly onStop: () => void;
   /** What stands at the end: notices that ask for a decision. */
   readonly children?: ComponentChildren;
 }) {
@@ -45,7 +48,10 @@ export function Conversation({ log, live, durableSeq, isRunning, onSeq, children
   const events = useTail(log, from);
   // The same vnodes as before are not looked at again: what scrolls the log or streams an answer leaves them alone.
   const entries = useMemo(
-    () => itemsOf(events).map((item) => <Entry key={keyOf(item)} item={item} durableSeq={durableSeq} onSeq={onSeq} />),
+    () =>
+      itemsOf(events).map((item) => (
+        <Entry key={keyOf(item)} item={item} durableSeq={durableSeq} onSeq={onSeq} onStop={onStop} />
+      )),
     [events, durableSeq],
   );
   const scroller = useRef<HTMLDivElement>(null);
@@ -91,22 +97,26 @@ export function Conversation({ log, live, durableSeq, isRunning, onSeq, children
   );
 }
 
-function Entry({ item, durableSeq, onSeq }: {
+interface EntryProps {
   readonly item: Item;
   readonly durableSeq: number;
   readonly onSeq: (seq: number) => void;
-}) {
+  readonly onStop: () => void;
+}
+
+function Entry(props: EntryProps) {
+  const { item, durableSeq, onSeq } = props;
   return (
     <div class={`entry entry-${item.kind}`}>
       <button type="button" class="gutter" onClick={() => onSeq(item.seq)} title="Show in the log">
         <Seq seq={item.seq} durableSeq={durableSeq} />
       </button>
-      <div class="body">{bodyOf(item, durableSeq, onSeq)}</div>
+      <div class="body">{bodyOf(props)}</div>
     </div>
   );
 }
 
-function bodyOf(item: Item, durableSeq: number, onSeq: (seq: number) => void) {
+function bodyOf({ item, durableSeq, onSeq, onStop }: EntryProps) {
   switch (item.kind) {
     case "person":
     case "notice":
@@ -133,6 +143,8 @@ function bodyOf(item: Item, durableSeq: number, onSeq: (seq: number) => void) {
       );
     case "call":
       return <CallCard call={item} durableSeq={durableSeq} onSeq={onSeq} />;
+    case "compaction":
+      return <CompactionCard item={item} onSeq={onSeq} onStop={onStop} />;
     case "ended":
       return <LongText class="ended" text={item.text} />;
     case "opened":

@@ -6,6 +6,7 @@
  * @module
  */
 import type { ApprovalOutcome, EffectClass, EventData, SessionEvent, TurnEndReason } from "../../mod.ts";
+import { type CompactionItem, CompactionItems } from "./compaction_item.ts";
 import { textOf } from "./event_line.ts";
 import { isEvent } from "./is_event.ts";
 import { type WaitingInput, WaitingInputs } from "./waiting_inputs.ts";
@@ -54,6 +55,7 @@ export type Item =
     readonly isInterrupted: boolean;
   }
   | CallItem
+  | CompactionItem
   | WaitingInput
   | { readonly kind: "ended"; readonly seq: number; readonly text: string }
   | { readonly kind: "opened"; readonly seq: number };
@@ -63,11 +65,13 @@ export function itemsOf(events: readonly SessionEvent[]): Item[] {
   const items: Item[] = [];
   const calls: CallItem[] = [];
   const waiting = new WaitingInputs();
+  const compactions = new CompactionItems((item) => items.push(item));
   /** The newest call that fits; ids may repeat. */
   const find = (fits: (call: CallItem) => boolean) => calls.findLast(fits);
 
   for (const event of events) {
     const { seq } = event;
+    if (compactions.take(event)) continue;
     if (isEvent(event, "user/message")) {
       const { id, source, content } = event.data;
       waiting.heard(id);

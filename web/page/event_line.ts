@@ -43,6 +43,15 @@ function wordsOf(event: SessionEvent): string {
   if (isEvent(event, "request/header")) {
     return `${event.data.header.config.provider}, ${event.data.header.config.model}`;
   }
+  if (isEvent(event, "compaction/start")) {
+    return event.data.turn === null ? "between turns" : `turn ${event.data.turn}`;
+  }
+  if (isEvent(event, "compaction/summary")) {
+    const { shadowedSeqs, shadowedTokenCount } = event.data;
+    return `stands for ${shadowedSeqs.length} messages of about ${shadowedTokenCount} tokens`;
+  }
+  if (isEvent(event, "compaction/end")) return event.data.error ?? "done";
+  if (isEvent(event, "compaction/prune")) return `shortens the result #${event.data.shadowedRange.start} for the model`;
   if (isEvent(event, "session/end-seed")) return "opened: everything above was there before";
   if (isEvent(event, "agent/inbox/spliced")) {
     const { target, inserted, removedCount = 0 } = event.data;

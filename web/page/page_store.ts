@@ -172,6 +172,7 @@ export class PageStore {
 
   /** Sends a message. True when it is durable. It is kept, and sent again, when the worker dies before that. */
   async send(text: string): Promise<boolean> {
+    if (/^\/compact(\s|$)/.test(text)) return await this.#command(text);
     this.#set({ draft: "" });
     if (this.#state.view === null && !await this.create()) {
       this.#set({ draft: text });
@@ -180,6 +181,15 @@ export class PageStore {
     const input = { id: this.#state.view!.id, inputId: this.#surroundings.newId(), text };
     this.#memory.keepUnsent(input);
     return await this.#try(() => this.#deliver(input), input.id);
+  }
+
+  /** A command is no message: the model never reads it. */
+  async #command(text: string): Promise<boolean> {
+    this.#set({ draft: "" });
+    if (text === "/compact" && this.#state.view !== null) return await this.compact();
+    const found = text === "/compact" ? "there is no conversation yet" : "it takes no arguments";
+    this.report(new TypeError(`Cannot run /compact: ${found}`), this.#state.view?.id ?? null);
+    return false;
   }
 
   /** A worker that dies before it answers is no refusal: the input stays, and the next worker gets it under the same id. */
@@ -192,6 +202,15 @@ export class PageStore {
       throw error;
     }
     this.#memory.dropUnsent(input.inputId);
+  }
+
+  /** Compacts the conversation. What comes of it stands in the log. */
+  compact(): Promise<boolean> {
+    return this.#tryHere(async (client, id) => {
+      const { isStarted } = await client.call("compact", { id });
+      if (isStarted) this.#set({ announcement: "Compacting the conversation." });
+      else this.report({ code: "NOTHING_TO_COMPACT", message: "There is nothing to compact yet" }, id);
+    });
   }
 
   /** Stops the turn. */

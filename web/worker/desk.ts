@@ -112,6 +112,7 @@ export class Desk {
 
     send: (ask) => this.#run({ verb: "send", ask }),
     cancel: (ask) => this.#run({ verb: "cancel", ask }),
+    compact: (ask) => this.#run({ verb: "compact", ask }),
     answer: (ask) => this.#run({ verb: "answer", ask }),
     settle: (ask) => this.#run({ verb: "settle", ask }),
 

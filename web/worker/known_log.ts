@@ -3,7 +3,15 @@
  *
  * @module
  */
-import { deriveMessages, type EventPage, logFold, type LogFolds, type Message, type SessionEvent } from "../../mod.ts";
+import {
+  contextGauge,
+  deriveMessages,
+  type EventPage,
+  logFold,
+  type LogFolds,
+  type Message,
+  type SessionEvent,
+} from "../../mod.ts";
 import type { StorageTraits } from "../../mod.ts";
 import type { BarrierTimes } from "./barrier_times.ts";
 import type { OwnedLog } from "./owned_log.ts";
@@ -151,6 +159,7 @@ export class KnownLog {
       questions: owned?.questions.open ?? [],
       unknowns: unknownsOf(this.#folds),
       modelName: modelName(),
+      context: contextGauge(this.#folds),
     };
   }
 

@@ -7,6 +7,7 @@ import {
   type AgentSession,
   type ApprovalOutcome,
   type ApprovalRequest,
+  CompactionError,
   type EventPage,
   heardSeq,
   type LiveEvent,
@@ -113,12 +114,33 @@ export class OwnedLog {
       case "cancel":
         this.agent.cancel();
         return null;
+      case "compact":
+        return { isStarted: await this.#startCompaction() };
       case "settle": {
         const { callSeq, verdict, note } = forwarded.ask;
         await settleOnce(session, { callSeq, verdict, note });
         return null;
       }
     }
+  }
+
+  /** Whether a person's compaction is running, which must not be ended because nobody looks. */
+  get isCompacting(): boolean {
+    return this.agent.session.folds.brackets.compaction !== null;
+  }
+
+  /** A summary may take longer than a page waits for an answer, so what comes of it is told by the log. */
+  async #startCompaction(): Promise<boolean> {
+    if (this.isCompacting) return true;
+    const compaction = this.agent.compact();
+    // The start is appended in the same breath, when there is anything to compact.
+    if (!this.isCompacting) return await compaction !== null;
+    compaction.catch((error) => {
+      const isInLog = error instanceof CompactionError && (error.code === "summary" || error.code === "cancelled");
+      if (!isInLog) this.#listener.problem(error);
+    });
+    await this.agent.session.flush();
+    return true;
   }
 
   /** Runs messages that an earlier owner took and never came to. */
@@ -141,6 +163,10 @@ export class OwnedLog {
         return this.#listener.chunk(live);
       case "error":
         return this.#listener.problem(live.error);
+      case "warning":
+        // One that failed stands in the log, and that a window is not known is nothing to act on.
+        if (live.code === "NOTHING_TO_COMPACT" || live.code === "COMPACTION_PAUSED") this.#listener.problem(live);
+        return;
       default:
         return this.#listener.changed();
     }

@@ -337,7 +337,7 @@ export class SessionRoom {
 
   #watchIdle(): void {
     const isIdle = this.#state.phase === "owning" && this.#state.page === "hidden" && !this.#isUnwritten &&
-      this.#log.owned?.agent.status === "idle";
+      this.#log.owned?.agent.status === "idle" && !this.#log.owned.isCompacting;
     if (isIdle === (this.#cancelIdle !== null)) return;
     this.#cancelIdle?.();
     this.#cancelIdle = !isIdle || this.#hasLeft

@@ -9,13 +9,13 @@ import type { SessionEvent, StreamChunk } from "../../mod.ts";
 import type { PageCalls, SessionView, WireError } from "../protocol.ts";
 
 /** The channel of all tabs that run the same version of this protocol. */
-export const TAB_CHANNEL = "holdfast-tabs-1";
+export const TAB_CHANNEL = "holdfast-tabs-2";
 
 /** The part of a view that its owner knows best. */
 export type SharedView = Omit<SessionView, "role" | "repaired">;
 
 /** The verbs that only an owner can do. */
-export type ForwardedVerb = "send" | "answer" | "cancel" | "settle";
+export type ForwardedVerb = "send" | "answer" | "cancel" | "compact" | "settle";
 
 /** One of them, with what it was asked with. */
 export type Forwarded = {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { callEvidence, type LogFolds, type StorageTraits } from "../../mod.ts";
+import { callEvidence, type LogFolds, type Message, type StorageTraits } from "../../mod.ts";
 import type { Durability, OpenUnknown } from "../protocol.ts";
 import type { BarrierTimes } from "./barrier_times.ts";
 
@@ -13,14 +13,16 @@ export const TITLE_LENGTH_MAX = 80;
 export const UNKNOWNS_SHOWN_MAX = 50;
 
 /** The beginning of the first thing a person said; `null` before that. */
-export function titleOf({ surface, inbox }: LogFolds): string | null {
-  for (const { message } of [...surface.nodes, ...inbox.nextTurn.map((message) => ({ message }))]) {
-    if (message.role !== "user" || message.source.kind !== "user") continue;
-    const text = message.content.map((block) => block.type === "text" ? block.text : "").join(" ").trim();
-    const line = text.split("\n")[0]!;
-    if (line !== "") return line.length > TITLE_LENGTH_MAX ? `${line.slice(0, TITLE_LENGTH_MAX - 1)}…` : line;
-  }
-  return null;
+export function titleOf({ firstPrompt, inbox }: LogFolds): string | null {
+  const line = firstPrompt.line ?? inbox.nextTurn.map(lineOf).find((line) => line !== "") ?? null;
+  if (line === null) return null;
+  return line.length > TITLE_LENGTH_MAX ? `${line.slice(0, TITLE_LENGTH_MAX - 1)}…` : line;
+}
+
+/** The first line of what a person sent; empty for anything else. */
+function lineOf({ role, source, content }: Message): string {
+  if (role !== "user" || source.kind !== "user") return "";
+  return content.map((block) => block.type === "text" ? block.text : "").join(" ").trim().split("\n")[0]!;
 }
 
 /** The effects whose outcome nobody knows and that a person may settle, with what proves that. */

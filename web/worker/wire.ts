@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { HoldfastError } from "../../mod.ts";
+import { CompactionError, HoldfastError } from "../../mod.ts";
 import type { PageRequest, PageVerb, WireError } from "../protocol.ts";
 
 /** A refusal with a code of its own choice, for what no code of the core names. */
@@ -29,6 +29,9 @@ export function wireError(error: unknown): WireError {
     const wire = { code: error.code, message: withCause(error) };
     // Who has the name that was wanted.
     return "sessionId" in error ? { ...wire, sessionIds: [String(error.sessionId)] } : wire;
+  }
+  if (error instanceof CompactionError) {
+    return { code: `COMPACTION_${error.code.toUpperCase()}`, message: withCause(error) };
   }
   if (error instanceof Error) return { code: error.name, message: error.message };
   if (typeof error === "object" && error !== null && "code" in error && "message" in error) {
@@ -60,6 +63,7 @@ const ASKS: Readonly<Record<PageVerb, Readonly<Record<string, string>>>> = {
   detach: { id: TEXT },
   send: { id: TEXT, inputId: TEXT, text: TEXT },
   cancel: { id: TEXT },
+  compact: { id: TEXT },
   answer: { id: TEXT, question: TEXT, decision: TEXT },
   settle: { id: TEXT, callSeq: COUNT, verdict: TEXT, note: "string?" },
   history: { id: TEXT, from: COUNT, limit: COUNT },

@@ -10,6 +10,7 @@ import type { FinishReason, LlmFailure } from "../../event/mod.ts";
 import type { Clock } from "../../runtime/runtime.ts";
 import { messageOf } from "../../tool/mod.ts";
 import { type Fields, fields, textOf } from "./ai_sdk_shapes.ts";
+import { contextWindowFailure } from "./context_window.ts";
 
 /** What some providers call their errors in the middle of a stream. */
 const NAMED: ReadonlyMap<unknown, string> = new Map([
@@ -52,7 +53,7 @@ export function aiSdkFailure(error: unknown, clock?: Clock): FinishReason & { re
     ...retryAfter(fields(found.responseHeaders), clock),
     ...requestId(fields(found.responseHeaders)),
   };
-  return { kind: "error", failure };
+  return { kind: "error", failure: contextWindowFailure(failure, found.code) };
 }
 
 /** What is looked at, read once. An error whose members throw has none. */

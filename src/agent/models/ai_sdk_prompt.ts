@@ -4,7 +4,14 @@
  * @see AI SDK, package `@ai-sdk/provider`: `LanguageModelV2Prompt`, `V3`, `V4`
  * @module
  */
-import type { AttachmentBlock, Block, Message, RequestHeader, ToolResultBlock } from "../../event/mod.ts";
+import {
+  type AttachmentBlock,
+  type Block,
+  type Message,
+  type RequestHeader,
+  type ToolResultBlock,
+  wellFormedJson,
+} from "../../event/mod.ts";
 import type { ModelRequest } from "../../model/model.ts";
 import { readRecord } from "./ai_sdk_record.ts";
 import { type AiSdkCall, type AiSdkVersion, type Fields, fields, textOf } from "./ai_sdk_shapes.ts";
@@ -238,7 +245,8 @@ function contentOf({ type, attachment }: AttachmentBlock): { data: string; media
 function inputOf(raw: string): unknown {
   if (raw === "") return {};
   try {
-    return JSON.parse(raw);
+    // An escape in it can be half of a character, which becomes one only here.
+    return wellFormedJson(JSON.parse(raw));
   } catch {
     return raw;
   }

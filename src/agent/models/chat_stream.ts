@@ -5,6 +5,7 @@
  * @module
  */
 import type { Block, FinishReason, LlmFailure, StreamChunk, Usage } from "../../event/mod.ts";
+import { contextWindowFailure } from "./context_window.ts";
 
 type OpenBlock =
   | { readonly kind: "text" | "reasoning"; readonly index: number; text: string[] }
@@ -165,11 +166,12 @@ function finishReason(finish: string | null, hasCalls: boolean): FinishReason {
 function failureOf(error: unknown): LlmFailure {
   const { message, code, status } = object(error);
   const http = [code, status].find((value) => typeof value === "number" && value >= 100 && value <= 599);
-  return {
+  const failure: LlmFailure = {
     message: typeof message === "string" && message !== "" ? message : `the provider reported ${JSON.stringify(error)}`,
     code: http === 429 || code === "rate_limit_exceeded" ? "RATE_LIMIT" : Number(http) >= 500 ? "SERVER" : "UNKNOWN",
     ...(typeof http === "number" && Number.isSafeInteger(http) ? { status: http } : {}),
   };
+  return contextWindowFailure(failure, code);
 }
 
 function usageOf(value: unknown): Usage | null {

@@ -17,6 +17,7 @@ import {
 } from "../../event/mod.ts";
 import type { Model, ModelRequest } from "../../model/model.ts";
 import { callChunks, textChunks } from "./chunks.ts";
+import { demoSummary } from "./demo_summary.ts";
 
 /** What the log says of a call whose turn ended before it began. */
 const WITHDRAWN_TEXT = "Error: tool call aborted before dispatch";
@@ -95,6 +96,7 @@ interface Call {
 }
 
 function decide(request: ModelRequest): Decision {
+  if (request.purpose === "compaction") return { text: demoSummary(request.messages.slice(0, -1)), calls: [] };
   // What plugins add, such as a snapshot of the policy behind the prompt, is no request.
   const last = request.messages.findLast((message) => message.source.kind !== "plugin");
   if (last !== undefined && isResult(last)) return { text: report(request.messages), calls: [] };

@@ -11,6 +11,7 @@ import type { Model, ModelRequest } from "../../model/model.ts";
 import type { Clock } from "../../runtime/runtime.ts";
 import { ChatStream } from "./chat_stream.ts";
 import { chatRequest } from "./chat_request.ts";
+import { contextWindowFailure } from "./context_window.ts";
 import { serverSentEvents } from "./server_sent_events.ts";
 import { Silence } from "./silence.ts";
 
@@ -150,13 +151,13 @@ async function notAStream(response: Response, options: OpenAiCompatibleOptions):
 async function httpFailure(response: Response, options: OpenAiCompatibleOptions): Promise<LlmFailure> {
   const { status } = response;
   const text = await errorText(response);
-  return {
+  return contextWindowFailure({
     message: withoutKey(`HTTP ${status}: ${text}`, options),
     code: status === 429 ? "RATE_LIMIT" : status === 408 ? "TIMEOUT" : status >= 500 ? "SERVER" : "UNKNOWN",
     ...(status >= 100 && status <= 599 ? { status } : {}),
     ...retryAfter(response, options.clock),
     ...requestId(response),
-  };
+  });
 }
 
 /** The provider's own words, when it used the usual shape; else the start of the body. */

@@ -4,15 +4,19 @@
  * @module
  */
 import type { Command } from "../command.ts";
+import { spilledDigests } from "../../../mod.ts";
+import { archiveOf } from "../archive_log.ts";
 import { encodeLog, type ExportFormat } from "../encode_log.ts";
+import { counted } from "../format.ts";
 import { inspect } from "../inspect.ts";
 import { openSink, type Sink } from "../sink.ts";
 import { findTarget } from "../target.ts";
 import { UsageError } from "../usage.ts";
 
 /**
- * Writes a log as JSON lines, as zstd frames, or as Markdown. The first two open again as logs with equal events. Exit code 1
- * when the log has a fault; what lies before it is written.
+ * Writes a log as JSON lines, as zstd frames, or as Markdown. The first two open again as logs with equal events. Where results
+ * lie in blobs beside the log, a file becomes a zip archive of the log and the blobs, which `holdfast import` takes. Exit code 1
+ * when the log has a fault, or names blobs that are not there; what can be written is written.
  */
 export const exportCommand: Command = {
   spec: {
@@ -21,7 +25,10 @@ export const exportCommand: Command = {
     help: "write a session to standard output, or to a file that is not there yet",
     flags: {
       to: { value: "FORMAT", help: "jsonl (a raw log), zstd (a framed log), md (for reading)" },
-      out: { value: "FILE", help: "write here instead of standard output" },
+      out: {
+        value: "FILE",
+        help: "write here instead of standard output; with long results beside the log, a .zip of both",
+      },
     },
     count: [1, 1],
   },
@@ -37,14 +44,34 @@ export const exportCommand: Command = {
     }
 
     await using target = await findTarget(args.positionals[0]!, context);
-    const { reader } = await inspect(target, out);
+    const { reader, folds } = await inspect(target, out);
     await using _ = reader;
     const { fault } = reader.state();
-    const sink = openSink(out, cwd, file);
-    const sizeBytes = await copy(encodeLog(reader, format), sink);
-    out.json({ id: reader.header.id, format, file, sizeBytes, damage: fault });
+    const named = spilledDigests(folds.spilled);
+    // A pipe is read as a log; a file is kept, and what it does not hold is lost with the session.
+    const isArchive = file !== null && format !== "md" && named.length > 0;
+    const name = isArchive && !file.endsWith(".zip") ? `${file}.zip` : file;
+    const sink = openSink(out, cwd, name);
+    const archived = isArchive ? await archiveOf(reader, format, named) : null;
+    const sizeBytes = await copy(archived?.chunks ?? encodeLog(reader, format), sink);
+    const { missing = [], blobs = 0 } = archived ?? {};
+    out.json({
+      id: reader.header.id,
+      format,
+      file: name,
+      sizeBytes,
+      damage: fault,
+      ...isArchive ? { blobs, missing } : {},
+    });
+    if (isArchive) out.note(`Wrote ${name}, an archive of the log and ${counted(blobs, "long result")} that it names`);
+    else if (named.length > 0) {
+      out.note(
+        `${counted(named.length, "long result")} lie beside the log and are not in this; --out FILE takes them along`,
+      );
+    }
+    for (const digest of missing) out.note(`The log names blob ${digest}, which is not there or damaged`);
     if (fault !== null) out.note(`Exported up to the damage: ${fault.code}: ${fault.message}`);
-    return fault === null ? 0 : 1;
+    return fault === null && missing.length === 0 ? 0 : 1;
   },
 };
 

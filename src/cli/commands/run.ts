@@ -10,7 +10,6 @@ import {
   createAgent,
   isEvent,
   type Model,
-  readSession,
   type SessionRow,
   type SessionStore,
 } from "../../../mod.ts";
@@ -22,6 +21,7 @@ import { withHangup } from "../interrupt.ts";
 import { modelOf } from "../model_spec.ts";
 import { tellResumed, tellUnresolved } from "../outcomes.ts";
 import { terminalApprover } from "../question.ts";
+import { checkSameModel } from "../same_model.ts";
 import { agentShell, SANDBOX_FLAG, type ShellSetting, shellSetting, surroundingsText } from "../shell.ts";
 import type { Terminal } from "../terminal.ts";
 import { Transcript } from "../transcript.ts";
@@ -86,19 +86,6 @@ export const run: Command = {
     );
   },
 };
-
-/** A conversation does not change its model because a flag was forgotten. */
-async function checkSameModel(store: SessionStore, { id, state }: SessionRow, model: Model): Promise<void> {
-  if (state === "damaged" || state === "unsupported") return;
-  const { log, folds } = await readSession({ store, id });
-  await using _ = log;
-  const config = folds.route.header?.config;
-  if (config === undefined || config.provider === model.provider) return;
-  throw new UsageError(
-    `Cannot go on with session "${id}" on the ${model.provider} model: it was run with ${config.provider}:${config.model}; ` +
-      "give --model",
-  );
-}
 
 interface Plan {
   /** The session to go on with; `null` for a new one. */

@@ -349,3 +349,23 @@ Deno.test("PageStore names sessions by what was said first, also those that were
   await settled();
   assertEquals([...setup.store.state.names], [[ID, "pay 10 to alice"]]);
 });
+
+Deno.test("PageStore.send() takes /compact as a command: the model never reads it, and it takes no arguments", async () => {
+  const setup = new Setup();
+  const { store } = setup;
+  await store.start();
+  assertEquals(await store.send("/compact"), true);
+  assertEquals(await store.send("/compact now please"), false);
+  assertEquals([setup.verbs("compact").length, setup.verbs("send").length], [1, 0]);
+  assertMatch(store.state.problems.at(-1)!.message, /takes no arguments/);
+  assertEquals(await store.send("/compactor"), true);
+  assertEquals(setup.verbs("send").length, 1);
+});
+
+Deno.test("PageStore.compact() says it when there is nothing to compact", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  setup.overrides.compact = () => Promise.resolve({ isStarted: false });
+  await setup.store.compact();
+  assertEquals(setup.store.state.problems.map(({ code }) => code), ["NOTHING_TO_COMPACT"]);
+});
