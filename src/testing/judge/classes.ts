@@ -16,6 +16,7 @@ export function checkClasses(found: Case): void {
   }
   checkSaidOfEffects(found);
   checkDone(found);
+  checkFailed(found);
 }
 
 function checkReport({ before, find }: Case, report: CallReport): void {
@@ -108,6 +109,22 @@ function checkDone({ trace, before, find }: Case): void {
       "no-false-class",
       `${nameOf(call)} is done by its result, seq ${result.seq}, and up to the crash at step ${trace.crashedAtStep} ` +
         `the world let nothing happen under its key ${key}`,
+    );
+  }
+}
+
+/** Who says failed says that there is no effect and that none will come. */
+function checkFailed({ trace, before, asked, find }: Case): void {
+  for (const call of before.calls) {
+    const { result, marker } = call;
+    if (result === null || marker === null || classOf(call).class !== "done" || isSuccess(result)) continue;
+    // A body that was aborted may have acted.
+    if (result.data.error?.code === "ABORTED" || !trace.ledgerTools.includes(call.name)) continue;
+    const effect = asked.find(({ effectKey }) => effectKey === marker.data.effectKey);
+    if (effect === undefined) continue;
+    find(
+      "no-false-class",
+      `${nameOf(call)} has failed by its result, seq ${result.seq}, and it took effect (${showEffect(effect)})`,
     );
   }
 }

@@ -8,7 +8,7 @@
  * @module
  */
 import { type BenchOptions, LabBench, type Trial } from "./bench.ts";
-import { seedFrom } from "./dice.ts";
+import { diceOf, seedFrom } from "./dice.ts";
 import { ALPHABET } from "./letters.ts";
 import { exhaustiveUnits, faultUnits, randomUnits } from "./plan.ts";
 import { withQuickDigests } from "./quick_digest.ts";
@@ -130,14 +130,15 @@ export function countExhaustive(seed: number, letters: number): Promise<number> 
   });
 }
 
-/** The failing calls of every one-letter workload, in an order that mixes workloads and media. */
+/** The failing calls of every one-letter workload, in an order that mixes workloads, media and calls: any part of it is a sample. */
 async function* everyFault(bench: LabBench, seed: number): AsyncGenerator<Unit> {
   const each: Iterator<Unit>[] = [];
   for (const letter of ALPHABET) {
     for (const medium of MEDIA) {
       for (const compression of COMPRESSIONS) {
         const unit = { medium, compression, seed: seedFrom(seed, each.length), lives: [[letter, "say" as const]] };
-        each.push(faultUnits(unit, await bench.countOperations({ ...unit, kind: "all" })));
+        const units = [...faultUnits(unit, await bench.countOperations({ ...unit, kind: "all" }))];
+        each.push(shuffled(units, unit.seed).values());
       }
     }
   }
@@ -151,4 +152,15 @@ async function* everyFault(bench: LabBench, seed: number): AsyncGenerator<Unit> 
     }
     left = next;
   }
+}
+
+/** The items in an order that the seed draws. */
+function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
+  const dice = diceOf(seed);
+  const drawn = [...items];
+  for (let left = drawn.length - 1; left > 0; left--) {
+    const at = dice.below(left + 1);
+    [drawn[left], drawn[at]] = [drawn[at]!, drawn[left]!];
+  }
+  return drawn;
 }

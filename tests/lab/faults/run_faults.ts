@@ -90,7 +90,7 @@ export class FaultyEngine implements AsyncDisposable {
 
   async #test(file: string) {
     const { code, stdout } = await this.#run(["test", "-A", "--no-check", "--frozen", "--quiet", file]);
-    const failed = /^(.*) \.\.\. .*FAILED/m.exec(stdout.replace(/\x1b\[[0-9;]*m/g, ""))?.[1] ?? "";
+    const failed = /^(.*) \.\.\. .*FAILED/m.exec(stdout)?.[1] ?? "";
     return { foundBy: code === 0 ? null : `${file}: ${failed}`, states: null, message: "" };
   }
 

@@ -147,10 +147,16 @@ export const SEEDED_FAULTS: readonly SeededFault[] = [
     "await this.#file.truncate(this.#acknowledgedBytes);\n    } catch (probeError)",
     "await Promise.resolve();\n    } catch (probeError)",
   ]),
-  fault("open-without-sync", "what only the cache holds is built upon when a log is opened", WRITER, [
-    "await file.sync();\n      const writer",
-    "await Promise.resolve();\n      const writer",
-  ]),
+  below(
+    "open-without-sync",
+    "what only the cache holds is built upon when a log is opened",
+    WRITER,
+    "tests/journal/crash_test.ts",
+    [
+      "await file.sync();\n      const writer",
+      "await Promise.resolve();\n      const writer",
+    ],
+  ),
   fault("torn-tail-is-written-behind", "a torn tail stays, and the next batch is written behind it", WRITER, [
     "await file.cutBack();\n      scan.appended(scan.log, [], 0, startBytes);",
     "scan.appended(scan.log, [], 0, startBytes);",
@@ -172,13 +178,20 @@ export const SEEDED_FAULTS: readonly SeededFault[] = [
       "this.#isDue = false;\n      if (!isPermanentFailure(error)) {\n        this.#durableSeq = batch.events.at(-1)!.seq;\n        this.#batch = null;\n        return;\n      }\n      if (isPermanentFailure(error)) {",
     ],
   ),
-  fault("published-before-synced-header", "a session is created over one that is there", WRITER, [
-    "if (taken !== null) {\n      throw new AlreadyExistsError(",
-    'if (taken !== null && taken.log === "") {\n      throw new AlreadyExistsError(',
-  ], [
-    "const staged = await storage.stage(name, lock);",
-    "await storage.remove(name, lock).catch(() => {});\n    const staged = await storage.stage(name, lock);",
-  ]),
+  below(
+    "created-over-another",
+    "a session is created over one that is there",
+    WRITER,
+    "tests/journal/contract_test.ts",
+    [
+      "if (taken !== null) {\n      throw new AlreadyExistsError(",
+      'if (taken !== null && taken.log === "") {\n      throw new AlreadyExistsError(',
+    ],
+    [
+      "const staged = await storage.stage(name, lock);",
+      "await storage.remove(name, lock).catch(() => {});\n    const staged = await storage.stage(name, lock);",
+    ],
+  ),
   fault("two-writers", "the lock is given back as soon as a log is open", "src/journal/journal.ts", [
     "this.#open.add(writer);\n      return writer;\n    } catch (error) {\n      await lock.release();",
     "this.#open.add(writer);\n      await lock.release();\n      return writer;\n    } catch (error) {\n      await lock.release();",
@@ -197,12 +210,12 @@ export const SEEDED_FAULTS: readonly SeededFault[] = [
     'const isKept = type === "user/message" || (type === "tool/result" ? !message.id.startsWith("interrupted-") : message.content.length > 0);',
   ]),
   fault(
-    "cancelled-body-reads-done",
-    "a body that was cancelled on its way is answered as if nothing had happened",
+    "cut-off-body-reads-failed",
+    "a body that was cancelled on its way is answered as if it had failed, and nothing had happened",
     "src/tool/body.ts",
     [
-      'if (effect === "none") return failureOf(ABORTED, "AbortError", "tool call aborted");',
-      'if (effect !== "opaque") return failureOf(ABORTED, "AbortError", "tool call aborted");',
+      "if (!isAbort(error, signal)) return failure(error);",
+      'if (!isAbort(error, signal) || effect !== "none") return failure(new Error("cancelled"));',
     ],
   ),
   fault(

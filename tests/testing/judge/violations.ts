@@ -122,6 +122,20 @@ const durableIntent: Readonly<Record<string, Broken>> = {
 };
 
 const noFalseClass: Readonly<Record<string, Broken>> = {
+  "a call that failed by its result, and took effect": {
+    by: ["no-false-class"],
+    says: "has failed by its result",
+    trace: () => {
+      const story = dispatched();
+      story.result("c1", callSeqOf(story, "c1"), { name: "Error", code: "NO_MONEY" });
+      const trace = traceOf({
+        story: story.flush().endStep().end(),
+        reports: { c1: { class: "done" } },
+        effects: [{ callId: "c1" }],
+      });
+      return { ...trace, ledgerTools: ["pay"] };
+    },
+  },
   "not dispatched was said of a call with a marker": {
     by: ["no-false-class"],
     says: "was said to be not_dispatched, and it is outcome_unknown: its marker is seq 6",
