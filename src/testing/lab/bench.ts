@@ -172,7 +172,7 @@ export class LabBench {
     const letters = unit.lives[0]!;
     const opened = await life.create();
     if (opened.kind !== "open") return { watch, medium };
-    if (unit.kind === "random" || letters.length < 2) watch.open({ withNow: unit.kind !== "all" });
+    if (unit.kind !== "all" || letters.length < 2) watch.open({ withNow: unit.kind !== "all" });
     for (const [index, letter] of letters.entries()) {
       if (unit.kind === "all" && index > 0 && index === letters.length - 1) watch.open();
       const ended = await life.play(opened.session, letter, `0${letter[0]}${index}`);
