@@ -148,7 +148,8 @@ function withNode(state: TokenMeter, { type, seq, time, surfaceOp }: SessionEven
 /** What stood on the surface when the model was asked: without what came while it answered, which it did not see. */
 function anchorOf(
   { nodes, surfaceTokens, header }: TokenMeter,
-  { stream, usage }: { readonly stream: readonly StreamRecord[]; readonly usage?: Usage },
+  // Version 0 keeps the stream in rows of its own.
+  { stream = [], usage }: { readonly stream?: readonly StreamRecord[]; readonly usage?: Usage },
   answerTokens: number,
 ): MeterAnchor {
   const askedAt = firstChunkTime(stream);

@@ -143,10 +143,16 @@ export const SEEDED_FAULTS: readonly SeededFault[] = [
       "await Promise.resolve(error);",
     ],
   ),
-  fault("short-write-stays", "what a failed write left behind is not cut back", LOG_FILE, [
-    "await this.#file.truncate(this.#acknowledgedBytes);\n    } catch (probeError)",
-    "await Promise.resolve();\n    } catch (probeError)",
-  ]),
+  below(
+    "short-write-stays",
+    "what a failed write left behind is not cut back",
+    LOG_FILE,
+    "tests/journal/file_faults_test.ts",
+    [
+      "await this.#file.truncate(this.#acknowledgedBytes);\n    } catch (probeError)",
+      "await Promise.resolve();\n    } catch (probeError)",
+    ],
+  ),
   below(
     "open-without-sync",
     "what only the cache holds is built upon when a log is opened",
