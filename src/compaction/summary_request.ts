@@ -25,7 +25,7 @@ export interface SummaryRequest {
 }
 
 /** What the summariser is told. The same in every request, so that each can be made again from the log alone. */
-export const SUMMARY_INSTRUCTION = [
+export const SUMMARY_INSTRUCTION: string = [
   "Write the summary that will stand in the place of everything above, so that the work can go on without it.",
   "Answer with text alone; call no tool. Use exactly these Markdown headings, all of them, in this order, and write (none) under " +
   "one that has nothing:",
