@@ -44,6 +44,11 @@ function openAi(rest: string, env: CommandContext["env"]): Model {
   const at = rest.search(/@https?:\/\//);
   const model = at === -1 ? rest : rest.slice(0, at);
   if (model === "") throw new UsageError('Cannot use model "openai:": wanted openai:MODEL[@BASEURL]');
+  // Prompt and key would go to OpenAI.
+  const host = /@([^@]*)$/.exec(model)?.[1];
+  if (host !== undefined && /^(?:localhost$|[^/]*[:/.])/.test(host)) {
+    throw new UsageError(`Cannot tell whether "${host}" is an address: write openai:MODEL@https://…, or @http://…`);
+  }
   const baseUrl = at === -1 ? undefined : addressOf(rest.slice(at + 1));
   const apiKey = apiKeyOf(env);
   if (apiKey === undefined && baseUrl === undefined) {

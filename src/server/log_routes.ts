@@ -47,11 +47,14 @@ export function logRoutes() {
       }
       const encode = to === "zstd" ? encodeFrame! : encodeLines;
       const giveBack = streams.take();
-      let reader: LogReader;
+      let reader: LogReader | null = null;
+      let longResults: number;
       try {
         reader = await store.open(id, "read");
+        longResults = await countLongResults(reader);
       } catch (error) {
         giveBack();
+        await reader?.close();
         throw error;
       }
       // Of a damaged log comes what lies before the damage, and the header says so.
@@ -63,6 +66,7 @@ export function logRoutes() {
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         ...(fault === null ? {} : { "holdfast-damage": fault.code }),
+        ...(longResults === 0 ? {} : { "holdfast-long-results-left-out": String(longResults) }),
       });
     })
     .post("/sessions/import", query(IMPORT_QUERY), async (c) => {
@@ -143,6 +147,13 @@ async function importLog(
     throw error;
   }
   return folds.nextSeq;
+}
+
+/** How many results lie beside the log, and so are not in what is exported here: `holdfast export` takes them along. */
+async function countLongResults(reader: LogReader): Promise<number> {
+  let count = 0;
+  for await (const events of pages(reader)) count += events.filter(({ type }) => type === "result/spilled").length;
+  return count;
 }
 
 function exportOf(

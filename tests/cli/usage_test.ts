@@ -68,6 +68,8 @@ const MISTAKES: [args: string[], word: string, env?: Record<string, string>][] =
   [["run", "hi", "--model", "openai:m"], "OPENAI_API_KEY"],
   [["run", "hi", "--model", "openai:m", "--model", "demo"], "twice"],
   [["run", "hi", "--model", "openai:m@http://"], "no URL"],
+  [["run", "hi", "--model", "openai:m@localhost:4711/v1"], 'whether "localhost:4711/v1" is an address'],
+  [["run", "hi", "--model", "openai:m@api.example.com"], "is an address"],
   [["run", "hi", "--model", "openai:m@https://me:secret@host/v1"], "password"],
   [["run", "hi", "--model", "openai:m@https://host/?key=1"], "?"],
   [["run", "hi", "--model", "openai:m"], "HOLDFAST_API_KEY", { HOLDFAST_API_KEY: "two words" }],
