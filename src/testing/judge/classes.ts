@@ -14,6 +14,7 @@ export function checkClasses(found: Case): void {
     checkReport(found, report);
     checkEvidenceSeq(found, report);
   }
+  checkSaidOfPending(found);
   checkSaidOfEffects(found);
   checkDone(found);
   checkFailed(found);
@@ -68,6 +69,15 @@ function checkEvidenceSeq(
     `call "${callId}" was said to be ${said} because of seq ${evidenceSeq}, which is ` +
       (row === undefined ? "not there" : `a ${row.type} that is not about it: ${show(row.value)}`),
   );
+}
+
+/** Where a resume said what it found, it said something of every call that waited for its answer. */
+function checkSaidOfPending({ trace, before, after, find }: Case): void {
+  if (trace.unresolved === undefined || after === null) return;
+  for (const call of before.pending) {
+    if (trace.reports.some(({ callId }) => callId === call.callId)) continue;
+    find("no-false-class", `nothing was said about ${nameOf(call)}, which waited for its answer`);
+  }
 }
 
 /** Nobody may say of a call that took effect, or will, that it was never begun. */

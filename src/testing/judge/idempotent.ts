@@ -10,6 +10,7 @@ import { bytesEqual, type LogReading } from "./log.ts";
 import { isNotice } from "./repair.ts";
 import { isRecord, type Row, show } from "./rows.ts";
 import type { AnotherRecovery } from "./trace.ts";
+import { lieOf } from "./verdicts.ts";
 
 /** Compares every other recovery of the image with the first. */
 export function checkIdempotent(found: Case): void {
@@ -34,7 +35,8 @@ function compare(found: Case, another: AnotherRecovery): void {
 }
 
 /** Opening again adds nothing but a lookup's new answer about what is still unknown. */
-function compareReopened({ find }: Case, how: string, first: LogReading, after: Evidence, second: LogReading): void {
+function compareReopened(found: Case, how: string, first: LogReading, after: Evidence, second: LogReading): void {
+  const { find } = found;
   if (bytesEqual(first.bytes, second.bytes)) return;
   const changed = first.rows.findIndex((row, seq) =>
     second.rows[seq] === undefined || !isSameEvent(second.rows[seq]!, row.value)
@@ -51,6 +53,13 @@ function compareReopened({ find }: Case, how: string, first: LogReading, after: 
     !call.verdicts.some(({ data }) => isFinal(data.verdict))
   );
   const added = second.rows.slice(first.rows.length);
+  for (const { type, seq, data } of added) {
+    if (type !== "effect/reconciled") continue;
+    const lie = data.by === "lookup"
+      ? lieOf(found, data.effectKey ?? "", data.verdict, undefined)
+      : "nobody but lookups was asked";
+    if (lie !== null) find("no-false-verdict", `${how}: seq ${seq} says ${data.verdict} by ${data.by}, and ${lie}`);
+  }
   const more = added.filter((row) => !isAsked || !isOfLookup(row));
   const hasAsked = isAsked && more.length < added.length;
   if (hasAsked && more.every(({ type }) => type === "session/end-seed" || type === "checkpoint/policy")) return;

@@ -6,6 +6,8 @@
  */
 import { type Case, showEffect } from "./case.ts";
 import { type CallEvidence, classOf, type Evidence, nameOf } from "./evidence.ts";
+import { canonicalArguments } from "./json.ts";
+import { show } from "./rows.ts";
 import type { CallSteps, LabTrace } from "./trace.ts";
 
 /** Every effect has an earlier durable marker of a recorded call that holds its key, and no marker stands behind a refusal. */
@@ -36,6 +38,18 @@ export function checkIntent({ trace, before, asked, find }: Case): void {
         `the world let happen (${said}); its marker, seq ${marker.seq}, names seq ${marker.data.callSeq} as the call, ` +
           `which is ${call === undefined ? "not there" : `a ${call.type} of "${callIdOf(call) ?? "nobody"}"`}`,
       );
+    }
+    const recorded = call?.data.arguments;
+    if (isRecorded && effect.arguments !== undefined && typeof recorded === "string") {
+      if (canonicalArguments(recorded) !== canonicalArguments(effect.arguments)) {
+        find(
+          "durable-intent",
+          `the world let happen (${said}) with the arguments ${
+            show(effect.arguments)
+          }, and its tool/call, seq ${call.seq}, ` +
+            `has ${show(recorded)}`,
+        );
+      }
     }
     const steps = stepsOf(trace, effect.callId, effect.incarnation);
     const durableAt = steps?.markerFlushEndedAtStep;

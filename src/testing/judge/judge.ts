@@ -17,6 +17,7 @@ import { logReader } from "./log.ts";
 import { checkRepair } from "./repair.ts";
 import { CHECKERS, type LabTrace, type Violation } from "./trace.ts";
 import { checkTranscript } from "./transcript.ts";
+import { checkUnresolved } from "./unresolved.ts";
 import { checkVerdicts } from "./verdicts.ts";
 import { checkDuplicates, checkLiveness, checkWriters } from "./world.ts";
 
@@ -30,7 +31,8 @@ export interface JudgeOptions {
 }
 
 const CHECKS: readonly ((found: Case) => void)[] = [
-  ...[checkIntent, checkClasses, checkVerdicts, checkWindow, checkAcknowledged, checkInvented, checkBytes, checkRepair],
+  ...[checkIntent, checkClasses, checkUnresolved, checkVerdicts, checkWindow, checkAcknowledged, checkInvented],
+  ...[checkBytes, checkRepair],
   ...[checkIdempotent, checkTranscript, checkWriters, checkDuplicates, checkLiveness],
 ];
 

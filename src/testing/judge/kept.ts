@@ -10,7 +10,12 @@ import type { Files } from "./trace.ts";
 
 /** Every acknowledged event can be read, after the crash and after the recovery. */
 export function checkAcknowledged(found: Case): void {
-  const { trace, image, recovered } = found;
+  const { trace, image, recovered, find } = found;
+  for (const { incarnation, seqFrom, acknowledgedThroughSeq = -1 } of trace.appended) {
+    if (seqFrom > acknowledgedThroughSeq) continue;
+    const again = `process ${incarnation} handed over seq ${seqFrom} once more`;
+    find("acknowledged-kept", `${again}, and everything through seq ${acknowledgedThroughSeq} was acknowledged`);
+  }
   if (lacksAcknowledged(found, image, "after the crash")) return;
   if (recovered !== null) lacksAcknowledged(found, recovered, "after the recovery");
   const { salvaged } = trace;

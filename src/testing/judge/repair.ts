@@ -34,7 +34,10 @@ export function checkRepair(found: Case): void {
 function takeVerdicts({ before, added, find }: Case, rows: Row[]): void {
   for (let row = rows[0]; row !== undefined; row = rows[0]) {
     if (row.type === "effect/reconciled") {
-      const { callSeq, verdict } = row.data;
+      const { callSeq, verdict, by } = row.data;
+      if (by !== "lookup") {
+        find("nothing-invented", `seq ${row.seq} is a verdict by ${by}, and nobody but lookups was asked`);
+      }
       const call = before.calls.find((call) => call.call?.seq === callSeq);
       if (call?.marker != null && classOf(call).class !== "outcome_unknown") {
         find(

@@ -19,8 +19,8 @@ export interface LabTrace {
   readonly medium: "posix" | "opfs";
   readonly compression: "none" | "zstd";
   /**
-   * `false`: the medium makes names durable in its own time, and had not made the log's durable yet. Where the crash then took the
-   * whole log nobody has lied, and nothing can be asked of what it held. Left out: the name was durable.
+   * `false`: the medium makes names durable in its own time, and had not made the log's durable yet, or somebody removed it. Where
+   * the crash then took the whole log nobody has lied, and nothing can be asked of what it held. Left out: the name was durable.
    */
   readonly isNameDurable?: boolean;
   /** The process that crashed. Processes of a run are counted from 0; one that dies while it recovers is one of them too. */
@@ -38,7 +38,7 @@ export interface LabTrace {
   readonly recoveredAgain?: readonly AnotherRecovery[];
   /** Everything that was handed to the store, of all processes up to this crash, in the order of time. */
   readonly appended: readonly AppendedBatch[];
-  /** The highest seq that any append or flush acknowledged to anybody before the crash; −1 when none was. */
+  /** The highest seq that anybody was told is durable before the crash, by an append, a flush or a resume; −1 when none was. */
   readonly acknowledgedThroughSeq: number;
   /** When the marker and the result of each call were flushed. */
   readonly calls: readonly CallSteps[];
@@ -46,8 +46,13 @@ export interface LabTrace {
   readonly effects: readonly LedgerEntry[];
   /** Tools whose success means that the ledger holds an effect of their call. Others may succeed without one. */
   readonly ledgerTools: readonly string[];
-  /** What the public API said about each call after the recovery. A call that nothing was said about is simply not listed. */
+  /**
+   * What the public API said about each call after the recovery. A call that nothing was said about is simply not listed. With
+   * {@linkcode unresolved} every call that waited for its answer is.
+   */
   readonly reports: readonly CallReport[];
+  /** What the public API listed as still unknown after the recovery: the seqs of `tool/call`s, and which part of it said so. */
+  readonly unresolved?: readonly { readonly by: string; readonly callSeqs: readonly number[] }[];
   /** The model requests derived from the log after the recovery, in order. */
   readonly requests: readonly RequestOfTrace[];
   /** Who held the session's lock, and when it wrote, over the whole run up to the recovery. */
@@ -75,6 +80,8 @@ export interface AnotherRecovery {
 export interface AppendedBatch {
   readonly incarnation: number;
   readonly seqFrom: number;
+  /** The highest seq that had been acknowledged to anybody when it was handed over; −1 when none was. */
+  readonly acknowledgedThroughSeq?: number;
   /** The events as they lie in the log, `seq` included; they must not be changed afterwards. */
   readonly rows: readonly unknown[];
 }
@@ -90,6 +97,8 @@ export interface CallSteps {
   readonly markerFlushStartedAtStep?: number;
   readonly markerFlushEndedAtStep?: number;
   readonly bodyStartedAtStep?: number;
+  /** How often the body began; left out when it did not, or once. */
+  readonly bodyStarts?: number;
   readonly resultFlushStartedAtStep?: number;
   readonly resultFlushEndedAtStep?: number;
 }
@@ -104,6 +113,10 @@ export interface LedgerEntry {
   readonly incarnation: number;
   readonly acceptedAtStep: number;
   readonly argsDigest: string;
+  /** What the body was given, as JSON; left out where the world does not see it. */
+  readonly arguments?: string;
+  /** Whether a person was asked about this very call and allowed it, by the word of the person and not of the log. */
+  readonly isGranted?: boolean;
 }
 
 /** What can be said about a call. `not_proposed`: its assistant message is not there either. */

@@ -142,8 +142,13 @@ function checkVerdictsTold({ after, find }: Case): void {
   });
   if (late.length === 0) return;
   const notices = after!.rows.filter(isNotice);
-  for (const { call, row } of late) {
-    if (notices.some(({ seq }) => seq > row.seq)) continue;
+  // One notice tells of one verdict.
+  for (const { call, row } of late.toSorted((left, right) => left.row.seq - right.row.seq)) {
+    const told = notices.findIndex(({ seq }) => seq > row.seq);
+    if (told >= 0) {
+      notices.splice(told, 1);
+      continue;
+    }
     find(
       "well-formed-transcript",
       `seq ${row.seq} settled ${nameOf(call)} as ${row.data.verdict} after its answer, seq ${

@@ -92,8 +92,8 @@ function checkReport(found: Case, report: CallReport): void {
 }
 
 /** What the ledger holds against a verdict; `null` when nothing. */
-function lieOf(
-  { trace }: Case,
+export function lieOf(
+  { trace }: Pick<Case, "trace">,
   key: string,
   verdict: string | undefined,
   saidAtStep: number | undefined,

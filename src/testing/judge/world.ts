@@ -47,15 +47,19 @@ function intervalOf({ heldFromStep, heldToStep }: WriterInterval): string {
 /** One intent takes effect once, and a retry has the key of what it tries again. */
 export function checkDuplicates(found: Case): void {
   const { trace, before, find } = found;
-  const byKey = new Map<string, LedgerEntry>();
+  const byKey = new Map<string, LedgerEntry[]>();
   for (const effect of trace.effects) {
-    const first = byKey.get(effect.effectKey);
-    if (first === undefined) byKey.set(effect.effectKey, effect);
-    else if (effectClassOf(found, effect.effectKey) !== "idempotent") {
-      find(
-        "no-duplicate-effect",
-        `key ${effect.effectKey} took effect twice (${showEffect(first)}; ${showEffect(effect)})`,
-      );
+    const earlier = byKey.get(effect.effectKey);
+    if (earlier === undefined) byKey.set(effect.effectKey, [effect]);
+    else {
+      const first = earlier.find((other) => isUnwanted(found, other, effect));
+      if (first !== undefined) {
+        find(
+          "no-duplicate-effect",
+          `key ${effect.effectKey} took effect twice (${showEffect(first)}; ${showEffect(effect)})`,
+        );
+      }
+      earlier.push(effect);
     }
     const other = trace.effects.find(({ callId, incarnation, effectKey }) =>
       callId === effect.callId && incarnation === effect.incarnation && effectKey !== effect.effectKey
@@ -70,7 +74,26 @@ export function checkDuplicates(found: Case): void {
       find("no-duplicate-effect", `a call from before the crash was run again after it (${showEffect(effect)})`);
     }
   }
+  for (const { callId, callSeq, incarnation, bodyStarts = 0 } of trace.calls) {
+    if (bodyStarts < 2) continue;
+    const name = `call "${callId}" (tool/call seq ${callSeq})`;
+    find("no-duplicate-effect", `process ${incarnation} ran the body of ${name} ${bodyStarts} times`);
+  }
   checkMarkers(found);
+}
+
+/** A second effect under one key is wanted where a person allowed the call that repeats another. */
+function isUnwanted(found: Case, first: LedgerEntry, second: LedgerEntry): boolean {
+  const effect = effectClassOf(found, second.effectKey);
+  if (effect === "idempotent") return false;
+  return effect === "keyed" || first.callId === second.callId || repetitionOf(found, first, second).isGranted !== true;
+}
+
+/** Which of two effects is the one that was asked for later: of two requests the later one may have arrived first. */
+function repetitionOf({ before, after }: Case, first: LedgerEntry, second: LedgerEntry): LedgerEntry {
+  if (first.incarnation !== second.incarnation) return first.incarnation > second.incarnation ? first : second;
+  const seqOf = ({ callId }: LedgerEntry) => callOf(after ?? before, callId)?.marker?.seq ?? Infinity;
+  return seqOf(first) > seqOf(second) ? first : second;
 }
 
 function effectClassOf({ before, after }: Case, key: string): string | undefined {

@@ -5,7 +5,7 @@
  */
 import type { ZstdCodec } from "../../frame/zstd_codec.ts";
 import { portableZstd } from "../../entry/over_storage.ts";
-import { createJudge, type Violation } from "../judge/mod.ts";
+import { createJudge, type Files, type Violation } from "../judge/mod.ts";
 import { type CrashBounds, type CrashState, type SimulatedMedium, simulatedMedium } from "../media/mod.ts";
 import { diceOf, seedFrom } from "./dice.ts";
 import { rest } from "./lab_clock.ts";
@@ -127,14 +127,13 @@ export class LabBench {
         ...this.#options(unit, log),
         letters,
         lockHeldAfterDeath: isRandom ? dice.below(3) : 0,
-        watch: isRandom && life < unit.lives.length - 1
-          ? (run, medium) => new CrashWatch(run, medium, log, this.#choice(unit, life + 1))
-          : null,
+        watch: this.#watchOf(unit, log, candidate, life),
       });
       yield { candidate, tried, rejudged: [] };
       const next = sample(tried.next, RANDOM_STATES_PER_RECOVERY, dice);
       for (const inner of next) {
-        const isInRecovery = candidate.isDurable && inner.run.incarnation === candidate.run.incarnation + 1;
+        const isInRecovery = inner.run.incarnation === candidate.run.incarnation + 1 &&
+          (candidate.isDurable || holdsAll(inner.state.files(), tried.trace.image, log));
         for await (const state of this.#tryAll(unit, log, [inner], life + 1)) {
           // The crash before this one: whatever died on the way, the log says the same in the end.
           // One that left damage behind says so itself.
@@ -153,6 +152,14 @@ export class LabBench {
     }
   }
 
+  /** What is watched for further crashes: in a `random` unit each life but the last, and elsewhere what follows a kill. */
+  #watchOf(unit: Unit, log: string, { isDurable }: Candidate, life: number): TrialOptions["watch"] {
+    if (unit.kind === "random" && life < unit.lives.length - 1) {
+      return (run, medium) => new CrashWatch(run, medium, log, this.#choice(unit, life + 1));
+    }
+    return isDurable ? null : (run, medium) => new CrashWatch(run, medium, log, () => []);
+  }
+
   /** The life before the first crash, and the states it can leave. */
   async #firstLife(
     unit: Unit,
@@ -162,8 +169,11 @@ export class LabBench {
     const medium = simulatedMedium({ kind: unit.medium, seed: unit.seed + 1, bounds: this.#bounds });
     const run = new Run();
     run.world.keepsClosed = this.#keepsClosed;
+    run.hasRemover = unit.fault?.kind === "vanished";
     const watch = new CrashWatch(run, medium, log, choose);
-    observe(medium, run, log, watch, { settlesNames: unit.kind !== "random" || unit.seed % 4 !== 0 });
+    observe(medium, run, log, watch, {
+      settlesNames: unit.medium === "opfs" && (unit.kind !== "random" || unit.seed % 4 !== 0),
+    });
     if (unit.fault !== undefined) {
       const { operation, kind, isSticky } = unit.fault;
       medium.failAt({ operation, kind, sticky: isSticky });
@@ -171,12 +181,16 @@ export class LabBench {
     const life = new LabProcess(this.#workshop, run, medium, this.#options(unit, log));
     const letters = unit.lives[0]!;
     const opened = await life.create();
-    if (opened.kind !== "open") return { watch, medium };
+    if (opened.kind !== "open") {
+      if (unit.fault === undefined) throw new Error(`Cannot begin a life: the session is ${opened.kind}`);
+      return { watch, medium };
+    }
     if (unit.kind !== "all" || letters.length < 2) watch.open({ withNow: unit.kind !== "all" });
     for (const [index, letter] of letters.entries()) {
       if (unit.kind === "all" && index > 0 && index === letters.length - 1) watch.open();
       const ended = await life.play(opened.session, letter, `0${letter[0]}${index}`);
-      if (unit.fault === undefined && ended.kind !== "done") {
+      // A call of the medium that fails may fail a turn. It must not hang it.
+      if (ended.kind === "stuck" || (unit.fault === undefined && ended.kind !== "done")) {
         throw new Error(`Cannot live through "${letter}": it ${ended.kind}`, { cause: ended });
       }
     }
@@ -187,8 +201,7 @@ export class LabBench {
       // The page cache lives on: a kill, not a power cut.
       const state = killedNow(medium);
       watch.add({
-        // What a person removed is gone, whatever was promised.
-        isNameDurable: unit.fault?.kind !== "vanished",
+        isNameDurable: !run.hasRemover, // No power cut: the cache has every name.
         isDurable: false,
         ...{ run: run.fork(), fates: [], at: "killed at the end" },
         state,
@@ -226,6 +239,18 @@ interface State {
   readonly candidate: Candidate;
   readonly tried: Tried;
   readonly rejudged: readonly Violation[];
+}
+
+/** Whether a power cut after a kill took nothing of what the kill had left of a log and the copies of its torn ends. */
+function holdsAll(left: Files, killed: Files, log: string): boolean {
+  for (const [name, bytes] of killed) {
+    if (!name.startsWith(log)) continue;
+    const now = left.get(name);
+    if (now === undefined || now.length < bytes.length || !bytes.every((byte, index) => now[index] === byte)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /** What a kill of all processes leaves: everything that was written, and what waited for a sync waits on. No power cut leaves it. */

@@ -10,7 +10,7 @@ import { createJudge, type Violation } from "../judge/mod.ts";
 import { type SimulatedMedium, simulatedMedium } from "../media/mod.ts";
 import { digestOf } from "./digest_of.ts";
 import { LabProcess, type Workshop } from "./lab_process.ts";
-import { Run } from "./moment.ts";
+import { keepsName, Run } from "./moment.ts";
 import { withQuickDigests } from "./quick_digest.ts";
 import { remembering } from "./remembering.ts";
 import { StageDoor } from "./stage.ts";
@@ -164,7 +164,7 @@ class Parts {
     });
     if (!medium.isDead) medium.crash();
     const state = medium.crashStateAt(number);
-    const isNameDurable = medium.isNameDurable(this.#log);
+    const isNameDurable = keepsName(run, medium, this.#log);
     const tried = await tryState({ run, state, isNameDurable, isDurable: true, fates: [], at: "" }, {
       ...{ workshop, judge: this.#judge, medium: kind, log: this.#log, ledgerTools: [...ledgerTools] },
       ...{ lockHeldAfterDeath: 0, letters: [], watch: null, isChancy: false },

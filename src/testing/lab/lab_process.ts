@@ -29,12 +29,10 @@ import type { Run } from "./moment.ts";
 import type { StageDoor } from "./stage.ts";
 import type { Compression } from "./unit.ts";
 import { WatchedStore } from "./watched_store.ts";
+import type { World } from "./world.ts";
 
 /** The id of the session that every run is about. */
 export const LAB_SESSION_ID = "s";
-
-/** How often a lock of the dead is tried for before it counts as never let go. */
-const LOCK_TRIES_MAX = 8;
 
 /** What the processes of one thread share. */
 export interface Workshop {
@@ -47,12 +45,17 @@ export interface Workshop {
   readonly approvers?: readonly Approver[];
 }
 
+/** How often a lock of the dead is tried for before it counts as never let go: it may be several locks, each refused some times. */
+const LOCK_TRIES_MAX = 8;
+
 /** How a process is set up. */
 export interface ProcessOptions {
   readonly compression: Compression;
   readonly seed: number;
   /** Whether the medium, the world and the people take their time, and fail to answer now and then. */
   readonly isChancy: boolean;
+  /** How often a lock of the dead is refused. Default 0: then the first try has to succeed. */
+  readonly lockHeldAfterDeath?: number;
 }
 
 /** How opening the session ended. */
@@ -71,6 +74,7 @@ export class LabProcess {
   readonly #run: Run;
   readonly #store: SessionStore;
   readonly #agent: Agent;
+  readonly #lockTriesMax: number;
   /** What the person who is asked answers now. */
   #answer: "allowed-once" | "rejected" = "allowed-once";
 
@@ -79,6 +83,7 @@ export class LabProcess {
     const seed = seedFrom(options.seed, incarnation);
     const chance = options.isChancy ? diceOf(seed + 1) : null;
     this.name = `p${incarnation}`;
+    this.#lockTriesMax = (options.lockHeldAfterDeath ?? 0) > 0 ? LOCK_TRIES_MAX : 1;
     this.#run = run;
     this.clock = new LabClock(chance);
     this.model = new LabModel(workshop.model?.() ?? null);
@@ -91,11 +96,10 @@ export class LabProcess {
       store: this.#store,
       model: this.model,
       tools: workshop.tools,
-      approvers: workshop.approvers ?? [async ({ callId }) => {
+      approvers: (workshop.approvers ?? [async () => {
         if (chance !== null) await this.clock.pause(chance.below(400));
-        if (this.#answer === "allowed-once" && callId !== undefined) world.granted.add(callId);
         return this.#answer;
-      }],
+      }]).map((approver) => remembered(approver, world)),
     });
     workshop.door.enter({ incarnation, world, clock: this.clock, chance, record });
   }
@@ -110,7 +114,7 @@ export class LabProcess {
     for (let tries = 1;; tries++) {
       const opened = openedBy(await this.clock.run(this.#agent.resume(LAB_SESSION_ID)));
       const isHeld = opened.kind === "refused" && opened.code === "LOCK_HELD";
-      if (!isHeld || tries === LOCK_TRIES_MAX) return opened;
+      if (!isHeld || tries >= this.#lockTriesMax) return opened;
     }
   }
 
@@ -210,6 +214,15 @@ export class LabModel implements Model {
 }
 
 const IDLE: ScriptStep = [{ text: "ok" }];
+
+/** An approver of whom the world remembers what was allowed. */
+function remembered(approver: Approver, { granted }: World): Approver {
+  return async (request, signal) => {
+    const answer = await approver(request, signal);
+    if (answer === "allowed-once" && request.callId !== undefined) granted.add(request.callId);
+    return answer;
+  };
+}
 
 /** Says when the process has its lock and when it has it no more. */
 function watched(storage: StoragePort, tell: (what: "took" | "left") => void): StoragePort {

@@ -87,7 +87,7 @@ async function perform(traits: LabToolTraits, args: string, call: ToolCall, door
   record.body(incarnation, callId, callSeq);
   if (traits.effect === "none") return "seen";
   const { name: tool, dedupe } = traits;
-  const order: Order = { effectKey, tool, callId, incarnation, argsDigest: digestOf(args), dedupe };
+  const order: Order = { effectKey, tool, callId, incarnation, argsDigest: digestOf(args), arguments: args, dedupe };
   world.send(order);
   const isAnswered = chance === null || !chance.oneIn(8);
   const travelMs = chance === null ? TRAVEL_MS : chance.below(4) === 0 ? 1 + chance.below(900) : 1 + chance.below(20);

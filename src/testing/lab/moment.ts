@@ -14,6 +14,8 @@ export class Run {
   readonly world: World;
   /** The process that runs now, counted from 0. */
   incarnation: number;
+  /** Whether somebody who is no process of ours may remove files in this run. */
+  hasRemover: boolean;
 
   /** A fresh one, or a copy. */
   constructor(other?: Run) {
@@ -21,6 +23,7 @@ export class Run {
     this.record = other === undefined ? new Record(this.steps) : other.record.fork(this.steps);
     this.world = other === undefined ? new World(this.steps) : other.world.fork(this.steps);
     this.incarnation = other?.incarnation ?? 0;
+    this.hasRemover = other?.hasRemover ?? false;
   }
 
   /** The same run at the same moment, to go on by itself. */
@@ -33,6 +36,7 @@ export class Run {
     const run = new Run();
     run.steps.now = this.steps.now;
     run.incarnation = this.incarnation;
+    run.hasRemover = this.hasRemover;
     return run;
   }
 }
@@ -43,12 +47,20 @@ export interface Candidate {
   readonly state: CrashState;
   /** Whether everything in it is durable. After a kill it need not be, and a later power cut may take it. */
   readonly isDurable: boolean;
-  /** Whether the medium had promised that the log's name stays. */
+  /** See {@linkcode keepsName}. */
   readonly isNameDurable: boolean;
   /** What becomes of each request that is under way. */
   readonly fates: readonly LateFate[];
   /** When it is, for a person. */
   readonly at: string;
+}
+
+/**
+ * Whether nothing excuses that a log is gone. A medium of browsers makes names durable in its own time; on any other, whoever says
+ * that an event is durable says so of the name, too. What a person removed is gone, whatever was promised.
+ */
+export function keepsName(run: Run, medium: SimulatedMedium, log: string): boolean {
+  return (medium.kind === "posix" && !run.hasRemover) || medium.isNameDurable(log);
 }
 
 /** How the key of a state begins that a kill leaves, and no power cut. */
@@ -91,8 +103,12 @@ export class CrashWatch {
     this.#isOpen = false;
   }
 
-  /** Something is about to happen, or has happened: everything a crash could leave now. */
-  look(at: string): void {
+  /**
+   * Something is about to happen, or has happened: everything a crash could leave now.
+   *
+   * @param choose which of it is looked at; default what the watch was made with
+   */
+  look(at: string, choose: StateChoice = this.#choose): void {
     if (!this.#isOpen) return;
     const { world, record } = this.#run;
     const around = `${world.ledger.length}.${
@@ -100,14 +116,14 @@ export class CrashWatch {
     }.${record.acknowledgedThroughSeq}`;
     let run: Run | null = null;
     let number = 0;
-    for (const state of this.#choose(this.#medium)) {
+    for (const state of choose(this.#medium)) {
       const place = `${at}, state ${number++}`;
       const key = `${state.key} ${around}`;
       if (this.#known.has(key)) continue;
       this.#known.add(key);
       run ??= this.#run.fork();
       const isDurable = !state.key.startsWith(KILLED);
-      const found = { run, state, isDurable, isNameDurable: this.#medium.isNameDurable(this.#log), at: place };
+      const found = { run, state, isDurable, isNameDurable: keepsName(this.#run, this.#medium, this.#log), at: place };
       for (const fates of fatesOf(world.flying)) this.#found.set(`${key} ${fates}`, { ...found, fates });
     }
   }

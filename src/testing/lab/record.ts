@@ -54,7 +54,7 @@ export class Record {
   /** A batch is handed to the store. Returns what is to be called with the last seq when it is acknowledged. */
   batch(incarnation: number, events: readonly SessionEvent[]): (lastSeq: number) => void {
     const step = this.steps.take();
-    if (events.length > 0) this.batches.push({ incarnation, seqFrom: events[0]!.seq, rows: events });
+    this.#hand(incarnation, events);
     const mark = (which: "Started" | "Ended", at: number) => {
       for (const event of events) {
         const call = callOf(event);
@@ -74,11 +74,24 @@ export class Record {
   /** What a recovery hands to the store. Its closers are no results: nothing is said about when a result was flushed. */
   recovery(incarnation: number, events: readonly SessionEvent[]): (lastSeq: number) => void {
     this.steps.take();
-    if (events.length > 0) this.batches.push({ incarnation, seqFrom: events[0]!.seq, rows: events });
+    this.#hand(incarnation, events);
     return (lastSeq) => {
       this.steps.take();
       this.acknowledgedThroughSeq = Math.max(this.acknowledgedThroughSeq, lastSeq);
     };
+  }
+
+  #hand(incarnation: number, events: readonly SessionEvent[]): void {
+    const { acknowledgedThroughSeq } = this;
+    if (events.length > 0) {
+      this.batches.push({ incarnation, seqFrom: events[0]!.seq, acknowledgedThroughSeq, rows: events });
+    }
+  }
+
+  /** A session that was opened says how much of it is durable. */
+  promised(durableSeq: number): void {
+    this.steps.take();
+    this.acknowledgedThroughSeq = Math.max(this.acknowledgedThroughSeq, durableSeq);
   }
 
   /** The body of a call begins. */
@@ -116,6 +129,9 @@ export class Record {
       const key = `${incarnation} ${callSeq} ${callId}`;
       let call = calls.get(key);
       if (call === undefined) calls.set(key, call = { callId, callSeq, incarnation });
+      if (passage === "bodyStarted" && call.bodyStartedAtStep !== undefined) {
+        call.bodyStarts = (call.bodyStarts ?? 1) + 1;
+      }
       call[`${passage}AtStep`] ??= step;
     }
     return [...calls.values()];

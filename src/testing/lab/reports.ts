@@ -4,7 +4,7 @@
  * @module
  */
 import { type AgentSession, type EventData, TOOL_NOT_STARTED } from "../../../mod.ts";
-import type { CallReport } from "../judge/trace.ts";
+import type { CallReport, LabTrace } from "../judge/trace.ts";
 
 /** Collects it: the open turn's classes, the verdicts of the lookups, what is still unknown, and which calls have a result. */
 export function reportsOf({ session, resumed }: AgentSession, saidAtStep: number): CallReport[] {
@@ -42,4 +42,13 @@ export function reportsOf({ session, resumed }: AgentSession, saidAtStep: number
     if (!isError) reports.set(callId, { callId, class: "done", evidenceSeq: seq, saidAtStep });
   }
   return [...reports.values()];
+}
+
+/** What it lists as still unknown: when the session was opened, and in the session that came of it. */
+export function unresolvedOf({ session, resumed }: AgentSession): LabTrace["unresolved"] {
+  if (resumed === null) return undefined;
+  return [
+    { by: "the resume", callSeqs: resumed.unresolved.map(({ callSeq }) => callSeq) },
+    { by: "the session", callSeqs: session.folds.unresolved.effects.map(({ callSeq }) => callSeq) },
+  ];
 }

@@ -39,6 +39,8 @@ export interface Order {
   readonly callId: string;
   readonly incarnation: number;
   readonly argsDigest: string;
+  /** What the body was given, as JSON. */
+  readonly arguments?: string;
   readonly dedupe: Dedupe;
 }
 
@@ -65,7 +67,7 @@ export class World {
   readonly #closed: Set<string>;
   /** Sent, and not arrived. */
   readonly flying: Order[];
-  /** Calls that a person allowed: what they repeat is a second effect that somebody wanted, and no entry of its own. */
+  /** Calls that a person allowed. What such a call repeats may be a second effect: somebody wanted it. */
   readonly granted: Set<string>;
   readonly steps: Steps;
   /** Whether a closed key stays closed. */
@@ -126,10 +128,10 @@ export class World {
     const { effectKey, tool, callId, incarnation, argsDigest, dedupe } = order;
     if (this.keepsClosed && this.#closed.has(effectKey)) return CLOSED;
     const known = this.ledger.findIndex((entry) => entry.effectKey === effectKey);
-    if (known !== -1 && (dedupe !== "never" || this.granted.has(callId))) {
-      return { state: "done", receipt: `r${known}` };
-    }
-    this.ledger.push({ effectKey, tool, callId, incarnation, acceptedAtStep: step, argsDigest });
+    if (known !== -1 && dedupe !== "never") return { state: "done", receipt: `r${known}` };
+    const isGranted = this.granted.has(callId);
+    const given = order.arguments === undefined ? {} : { arguments: order.arguments };
+    this.ledger.push({ effectKey, tool, callId, incarnation, acceptedAtStep: step, argsDigest, isGranted, ...given });
     return { state: "done", receipt: `r${this.ledger.length - 1}` };
   }
 }

@@ -200,6 +200,18 @@ export class SimulatedMedium {
     return true;
   }
 
+  /**
+   * Whether a sync of this file failed and dropped bytes that are still only in the cache: they are read as if nothing were wrong,
+   * and no later sync, of whatever process, takes them to the device.
+   */
+  isInDoubt(name: string): boolean {
+    const node = nameParts(name).reduce<MediumNode | undefined>(
+      (folder, part) => folder?.kind === "folder" ? folder.written.get(part) : undefined,
+      this.#disk.root,
+    );
+    return node?.kind === "file" && node.doubt !== null;
+  }
+
   /** A program that ignores our locks. What it does is durable at once, and no operation. Not on OPFS: there is none. */
   get stranger(): MediumStranger {
     if (this.kind !== "posix") throw new TypeError("Cannot meet a stranger: an origin's private files have none");

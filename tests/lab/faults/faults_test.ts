@@ -13,6 +13,7 @@ const SHORT_LIST = [
   "marked-call-reads-not-dispatched",
   "repair-leaves-the-turn-open",
   "absent-without-tombstone",
+  "undecidable-settles",
   "second-sync-is-believed",
   "torn-tail-is-written-behind",
 ];

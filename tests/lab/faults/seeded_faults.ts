@@ -153,11 +153,10 @@ export const SEEDED_FAULTS: readonly SeededFault[] = [
       "await Promise.resolve();\n    } catch (probeError)",
     ],
   ),
-  below(
+  fault(
     "open-without-sync",
     "what only the cache holds is built upon when a log is opened",
     WRITER,
-    "tests/journal/crash_test.ts",
     [
       "await file.sync();\n      const writer",
       "await Promise.resolve();\n      const writer",
@@ -211,6 +210,40 @@ export const SEEDED_FAULTS: readonly SeededFault[] = [
       'if (verdict === "undecidable") return { ...state, effects: settled(state.effects, callSeq, "absent") };',
     ],
   ),
+  fault(
+    "lookup-speaks-for-a-person",
+    "what a lookup found is recorded as what a person found",
+    "src/session/verdict.ts",
+    [
+      "effect.effectKey ?? hex(random.bytes(16)), verdict, by },",
+      'effect.effectKey ?? hex(random.bytes(16)), verdict, by: "person" },',
+    ],
+  ),
+  fault("body-runs-twice", "a body is begun twice for one marker", "src/tool/body.ts", [
+    "const returned = await tool.execute(args, call);",
+    "await tool.execute(args, call);\n    const returned = await tool.execute(args, call);",
+  ]),
+  fault("body-gets-other-arguments", "a body is given something else than what was recorded", "src/tool/body.ts", [
+    "const returned = await tool.execute(args, call);",
+    "const returned = await tool.execute({ ...(args as object), extra: true }, call);",
+  ]),
+  {
+    name: "repetition-is-not-asked-about",
+    says: "an opaque call is repeated without a question, and the guard behind the policy lets it",
+    finder: "lab",
+    edits: [
+      {
+        file: "src/tool/decide.ts",
+        find: "return earlier?.isGranted === true ? {",
+        replace: "return earlier !== null ? {",
+      },
+      {
+        file: "src/tool/quarantine.ts",
+        find: 'return earlier !== null && !earlier.isGranted && (effect === "opaque" || earlier.isOpaque);',
+        replace: 'return earlier !== null && (effect as string) === "nothing";',
+      },
+    ],
+  },
   fault("results-get-lost-on-the-way", "a result that repair wrote is not sent to the model", "src/fold/surface.ts", [
     'const isKept = type === "user/message" || type === "tool/result" || message.content.length > 0;',
     'const isKept = type === "user/message" || (type === "tool/result" ? !message.id.startsWith("interrupted-") : message.content.length > 0);',

@@ -3,6 +3,7 @@ import type { LabTrace } from "../../../src/testing/judge/mod.ts";
 import { casesNotRun, fixturesDir } from "../../support/fixtures.ts";
 import { callSeqOf, dispatched, paid, SCENARIOS, unknownBefore } from "./scenarios.ts";
 import { bytesOf, type EventObject, joined, judge, LOG, Story, traceOf, withFile } from "./story.ts";
+import { repeated } from "./violations.ts";
 
 for (const [name, plan] of Object.entries(SCENARIOS)) {
   for (const compression of ["none", "zstd"] as const) {
@@ -24,6 +25,26 @@ Deno.test("judge() lets a person be wrong about what happened", () => {
   story.verdict("c1", callSeqOf(story, "c1"), "happened", "person");
   const reports = { c1: { class: "outcome_unknown", verdict: "happened", by: "person" } } as const;
   assertEquals(judge(traceOf({ story: story.flush(), deaths: [3], reports, repair: (s) => s.closeTurn() })), []);
+});
+
+Deno.test("judge() lets an opaque call take effect again that a person allowed, whichever of the two arrived first", () => {
+  const trace = repeated({ isGranted: true });
+  assertEquals(judge(trace), []);
+  assertEquals(judge({ ...trace, effects: trace.effects.toReversed() }), []);
+});
+
+Deno.test("judge() compares what a body was given with what was recorded, not its text", () => {
+  const plan = { story: dispatched(), reports: unknown, repair: unknownCloser };
+  assertEquals(judge(traceOf({ ...plan, effects: [{ callId: "c1", arguments: '{ "to": "c1" }' }] })), []);
+});
+
+Deno.test("judge() takes for unknown what was begun and is not settled, and nothing else", () => {
+  const trace = traceOf({ story: dispatched(), reports: unknown, repair: unknownCloser });
+  assertEquals(judge({ ...trace, unresolved: [{ by: "the resume", callSeqs: [callSeqOf(dispatched(), "c1")] }] }), []);
+  const whole = traceOf({ story: paid(), effects: [{ callId: "c1" }] });
+  assertEquals(judge({ ...whole, unresolved: [{ by: "the resume", callSeqs: [] }] }), []);
+  const readOnly = traceOf({ story: dispatched("none"), reports: unknown, repair: unknownCloser });
+  assertEquals(judge({ ...readOnly, unresolved: [{ by: "the resume", callSeqs: [] }] }), []);
 });
 
 Deno.test("judge() finds nothing in a damaged log that is refused and left as it is, and in what salvage makes of it", () => {

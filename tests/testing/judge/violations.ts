@@ -30,6 +30,7 @@ export interface Broken {
 
 const pay = { id: "c1" };
 const unknown = { c1: { class: "outcome_unknown" } } as const;
+const done = { c1: { class: "done" } } as const;
 const FOLDER = LOG.slice(0, LOG.lastIndexOf("/"));
 
 function scenario(name: string): CrashPlan {
@@ -64,6 +65,24 @@ function askedAndDispatched(outcome: string): LabTrace {
   return traceOf({ story: story.flush(), repair: unknownCloser, reports: unknown });
 }
 
+/** What a resume listed as unknown. */
+function listed(callSeqs: readonly number[]): LabTrace["unresolved"] {
+  return [{ by: "the resume", callSeqs }];
+}
+
+/** A call that was left unknown and answered so, and then got a verdict. */
+function judgedLater(verdict: "happened" | "undecidable"): LabTrace {
+  return traceOf({
+    ...{ story: unknownBefore(), deaths: [3], effects: [{ callId: "c1" }] },
+    reports: { c1: { class: "outcome_unknown", verdict } },
+    repair: (s) => {
+      s.verdict("c1", callSeqOf(s, "c1"), verdict);
+      if (verdict === "happened") s.notice("it happened");
+      s.closeTurn();
+    },
+  });
+}
+
 const durableIntent: Readonly<Record<string, Broken>> = {
   "an effect before the flush of its marker had ended": {
     by: ["durable-intent"],
@@ -74,6 +93,11 @@ const durableIntent: Readonly<Record<string, Broken>> = {
     by: ["durable-intent"],
     says: "no durable effect/dispatched holds this key",
     trace: () => left({ effects: [{ callId: "c1", effectKey: "another" }] }),
+  },
+  "an effect with other arguments than were recorded": {
+    by: ["durable-intent"],
+    says: "its tool/call, seq 5, has",
+    trace: () => left({ effects: [{ callId: "c1", arguments: '{"to":"c9"}' }] }),
   },
   "an effect of a call that no event names": {
     by: ["durable-intent"],
@@ -135,6 +159,44 @@ const noFalseClass: Readonly<Record<string, Broken>> = {
       });
       return { ...trace, ledgerTools: ["pay"] };
     },
+  },
+  "an effect that nothing settles is not listed as unknown": {
+    by: ["no-false-class"],
+    says: "TOOL_OUTCOME_UNKNOWN answers it, and the resume does not list it as unknown",
+    trace: () => ({ ...left(), unresolved: listed([]) }),
+  },
+  "nothing is said about a call that waited": {
+    by: ["no-false-class"],
+    says: "nothing was said about call",
+    trace: () => ({ ...left({ reports: {} }), unresolved: listed([5]) }),
+  },
+  "an undecidable verdict settles": {
+    by: ["no-false-class"],
+    says: "the resume does not list it as unknown",
+    trace: () => ({ ...judgedLater("undecidable"), unresolved: listed([]) }),
+  },
+  "an effect that a lookup settled is listed as unknown": {
+    by: ["no-false-class"],
+    says: "says happened",
+    trace: () => ({ ...judgedLater("happened"), unresolved: listed([5]) }),
+  },
+  "a call that is done is listed as unknown": {
+    by: ["no-false-class"],
+    says: "answers it with a success",
+    trace: () => ({
+      ...traceOf({ story: paid(), effects: [{ callId: "c1" }], reports: done }),
+      unresolved: listed([5]),
+    }),
+  },
+  "a repetition with an answer leaves the first try unknown": {
+    by: ["no-false-class"],
+    says: "settled by call",
+    trace: () => ({ ...again("keyed", "key-c1", { retryOf: 5 }), unresolved: listed([5]) }),
+  },
+  "an unknown is listed twice": {
+    by: ["no-false-class"],
+    says: "lists a call twice",
+    trace: () => ({ ...left(), unresolved: listed([5, 5]) }),
   },
   "not dispatched was said of a call with a marker": {
     by: ["no-false-class"],
@@ -442,6 +504,17 @@ const kept: Readonly<Record<string, Broken>> = {
       return damaged({ salvaged: { log: LOG, files: new Map([[LOG, bytesOf(story, "none")]]), wentOn: true } });
     },
   },
+  "what was acknowledged is handed over again": {
+    by: ["acknowledged-kept"],
+    says: "handed over seq 4 once more",
+    trace: () => {
+      const trace = left();
+      const appended = trace.appended.map((batch, index) =>
+        index === 1 ? { ...batch, acknowledgedThroughSeq: 4 } : batch
+      );
+      return { ...trace, appended };
+    },
+  },
   "events that nobody appended": {
     by: ["nothing-invented"],
     says: "only 4 events were appended",
@@ -464,6 +537,20 @@ const kept: Readonly<Record<string, Broken>> = {
     by: ["nothing-invented"],
     says: "which nothing asks for",
     trace: () => left({ repair: (s) => (unknownCloser(s), void s.close("todo/write", { todos: [] })) }),
+  },
+  "a lookup's verdict is recorded as a person's": {
+    by: ["nothing-invented"],
+    says: "is a verdict by person",
+    trace: () =>
+      left({
+        reports: { c1: { class: "outcome_unknown", verdict: "happened", by: "person" } },
+        repair: (s) => {
+          const callSeq = callSeqOf(s, "c1");
+          s.verdict("c1", callSeq, "happened", "person");
+          s.settled("c1", callSeq);
+          s.closeTurn();
+        },
+      }),
   },
   "the recovery begins two lifecycles": {
     by: ["nothing-invented"],
@@ -865,11 +952,35 @@ function again(effect: string, key: string, more: Record<string, unknown>): LabT
   return traceOf({ story: story.flush().endStep().end(), deaths: [3], effects: [{ callId: "c2", effectKey: key }] });
 }
 
+/** A call whose outcome is unknown took effect after all, and after the crash another call repeated it, so often. */
+export function repeated(
+  ...repetitions: { readonly isGranted: boolean; readonly acceptedAtStep?: number }[]
+): LabTrace {
+  const trace = left({ effects: [{ callId: "c1", isGranted: true }] });
+  const repetition = { ...trace.effects[0]!, callId: "c2", incarnation: 1, acceptedAtStep: 400 };
+  return { ...trace, effects: [...trace.effects, ...repetitions.map((more) => ({ ...repetition, ...more }))] };
+}
+
 const duplicates: Readonly<Record<string, Broken>> = {
   "one key takes effect twice": {
     by: ["no-duplicate-effect"],
     says: "key key-c1 took effect twice",
     trace: () => left({ effects: [{ callId: "c1" }, { callId: "c1", acceptedAtStep: 400 }] }),
+  },
+  "an opaque effect is repeated, and nobody allowed this call": {
+    by: ["no-duplicate-effect"],
+    says: "key key-c1 took effect twice",
+    trace: () => repeated({ isGranted: false }),
+  },
+  "what a person allowed once takes effect twice": {
+    by: ["no-duplicate-effect"],
+    says: "key key-c1 took effect twice",
+    trace: () => repeated({ isGranted: true }, { isGranted: true, acceptedAtStep: 500 }),
+  },
+  "a body runs twice": {
+    by: ["no-duplicate-effect"],
+    says: "ran the body",
+    trace: () => withSteps(left(), { bodyStarts: 2 }),
   },
   "one key of a keyed tool takes effect twice": {
     by: ["no-duplicate-effect"],

@@ -92,16 +92,19 @@ for (const kind of KINDS) {
     medium.failAt({ operation: medium.operations, kind: "sync-drops" });
     await rejects(file.sync(), "SYNC_FAILED");
     await file.close();
+    assert(medium.isInDoubt(LOG));
     const doubted = logs(medium);
     // Nine prefixes, and of the two blocks below the lengths 8 and 12 either content, unless that is a prefix.
     assertEquals(doubted.size, 9 + 1 + 3);
     const again = await storage.open(LOG, lock);
     await again.sync();
     assertEquals(logs(medium), doubted, "a second sync writes nothing that was dropped");
+    assert(medium.isInDoubt(LOG) && medium.afterKill().isInDoubt(LOG));
     await again.truncate(4);
     await again.append(bytesFrom(5, 8));
     await again.sync();
     assertEquals(logs(medium), new Set([keyOf(bytesFrom(1, 12))]));
+    assert(!medium.isInDoubt(LOG));
   });
 
   Deno.test(`${kind}: a refused sync keeps what waits, and a later one makes it durable`, async () => {
