@@ -134,7 +134,7 @@ Deno.test({
       assert(served.has("made"));
       // The page's own files are elsewhere.
       await answered(page, "write hello to notes.txt", "Approve once");
-      await page.locator(".call", { hasText: "Wrote 5 characters" }).waitFor();
+      await page.locator(".call", { hasText: "Wrote 5 bytes" }).waitFor();
       assertEquals(served.has("notes.txt"), false);
     });
 
