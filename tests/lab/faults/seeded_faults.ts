@@ -170,7 +170,7 @@ export const SEEDED_FAULTS: readonly SeededFault[] = [
     "writer.#file = new LogFile(file, scan.endBytes, reopen);",
     "writer.#file = new LogFile(file, Math.max(0, scan.endBytes - (scan.tailBytes > 0 ? 40 : 0)), reopen);",
   ]),
-  fault("cut-before-copy", "a torn tail is cut off before its copy is kept", WRITER, [
+  below("cut-before-copy", "a torn tail is cut off before its copy is kept", WRITER, "tests/journal/crash_test.ts", [
     "await keepTornTail(copies, startBytes, tail, lock);\n        this.#isTailKept = true;\n      }\n      await file.cutBack();",
     "await file.cutBack();\n        await keepTornTail(copies, startBytes, tail, lock);\n        this.#isTailKept = true;\n      } else await file.cutBack();",
   ]),
