@@ -47,14 +47,11 @@ export function logRoutes() {
       }
       const encode = to === "zstd" ? encodeFrame! : encodeLines;
       const giveBack = streams.take();
-      let reader: LogReader | null = null;
-      let longResults: number;
+      let reader: LogReader;
       try {
         reader = await store.open(id, "read");
-        longResults = await countLongResults(reader);
       } catch (error) {
         giveBack();
-        await reader?.close();
         throw error;
       }
       // Of a damaged log comes what lies before the damage, and the header says so.
@@ -66,7 +63,6 @@ export function logRoutes() {
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         ...(fault === null ? {} : { "holdfast-damage": fault.code }),
-        ...(longResults === 0 ? {} : { "holdfast-long-results-left-out": String(longResults) }),
       });
     })
     .post("/sessions/import", query(IMPORT_QUERY), async (c) => {
@@ -147,13 +143,6 @@ async function importLog(
     throw error;
   }
   return folds.nextSeq;
-}
-
-/** How many results lie beside the log, and so are not in what is exported here: `holdfast export` takes them along. */
-async function countLongResults(reader: LogReader): Promise<number> {
-  let count = 0;
-  for await (const events of pages(reader)) count += events.filter(({ type }) => type === "result/spilled").length;
-  return count;
 }
 
 function exportOf(
