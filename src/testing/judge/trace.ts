@@ -74,6 +74,8 @@ export interface AnotherRecovery {
   readonly how: string;
   /** All files at its end; `null` when it was refused. */
   readonly files: Files | null;
+  /** For `crashed`: the full names of files that the crash inside of the recovery took, their names not being durable yet. */
+  readonly lostNames?: readonly string[];
 }
 
 /** One batch handed to the store. */

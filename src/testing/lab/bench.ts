@@ -142,7 +142,7 @@ export class LabBench {
               ...tried.trace,
               recoveredAgain: [{
                 ...{ kind: "crashed" as const, how: `recovery crashed ${inner.at}` },
-                files: state.tried.recovered,
+                ...{ files: state.tried.recovered, lostNames: inner.state.lostNames() },
               }],
             })
             : [];
@@ -259,6 +259,7 @@ function killedNow(medium: SimulatedMedium): CrashState {
   return {
     key: `${KILLED} before operation ${medium.operations}`,
     describe: () => "killed: everything written",
+    lostNames: () => [],
     files: () => killed.snapshot(),
     medium: (restart) => killed.afterKill(restart),
   };

@@ -23,6 +23,14 @@ export interface MadeState {
   readonly root: FolderNode;
   /** For a person, made only when asked for. */
   readonly lines: readonly (() => string)[];
+  /** The full names that were waiting and are not there. */
+  readonly lost: readonly string[];
+}
+
+/** What is noted down while a state is made. */
+interface Notes {
+  readonly lines: (() => string)[];
+  readonly lost: string[];
 }
 
 /** The states of one medium, as it was when the space was made. */
@@ -44,8 +52,8 @@ export class CrashSpace {
     if (!Number.isSafeInteger(index) || index < 0 || index >= this.count) {
       throw new RangeError(`Cannot make crash state ${index}: there are ${this.count}`);
     }
-    const lines: (() => string)[] = [];
-    return { root: makeFolder(this.#root, index, "", lines), lines };
+    const notes: Notes = { lines: [], lost: [] };
+    return { root: makeFolder(this.#root, index, "", notes), ...notes };
   }
 }
 
@@ -169,36 +177,41 @@ function* nameChoices(
 }
 
 /** Makes the folder with the number `index`. Everything in it is durable. */
-function makeFolder(space: FolderSpace, index: number, path: string, lines: (() => string)[]): FolderNode {
+function makeFolder(space: FolderSpace, index: number, path: string, notes: Notes): FolderNode {
   let rest = index;
   let vector = space.vectors[0]!;
   for (vector of space.vectors) {
     if (rest < vector.count) break;
     rest -= vector.count;
   }
-  for (const name of vector.kept) lines.push(() => `name "${path}${name}" there`);
-  for (const name of vector.lost) lines.push(() => `name "${path}${name}" lost`);
+  for (const name of vector.kept) noteName(notes, `${path}${name}`, false);
+  for (const name of vector.lost) noteName(notes, `${path}${name}`, true);
   const entries = new Map<string, MediumNode>();
   for (const [name, child] of vector.children) {
     const chosen = rest % child.count;
     rest = Math.floor(rest / child.count);
     if (child.kind === "folder") {
-      entries.set(name, makeFolder(child, chosen, `${path}${name}/`, lines));
+      entries.set(name, makeFolder(child, chosen, `${path}${name}/`, notes));
       continue;
     }
     const outcome = child.outcomes[chosen]!;
     if (!child.isClean) {
-      lines.push(() => `"${path}${name}": ${outcome === null ? "not published" : outcome.describe()}`);
+      notes.lines.push(() => `"${path}${name}": ${outcome === null ? "not published" : outcome.describe()}`);
     }
     if (outcome !== null) entries.set(name, new FileNode(child.id, outcome.content));
   }
   return new FolderNode(space.id, entries);
 }
 
+function noteName({ lines, lost }: Notes, name: string, isLost: boolean): void {
+  lines.push(() => `name "${name}" ${isLost ? "lost" : "there"}`);
+  if (isLost) lost.push(name);
+}
+
 /** One state drawn from all there are, also from those the bounds leave out. */
 export function drawState(root: FolderNode, options: SpaceOptions, draws: Draws): MadeState {
-  const lines: (() => string)[] = [];
-  return { root: drawFolder(root, "", options, draws, lines), lines };
+  const notes: Notes = { lines: [], lost: [] };
+  return { root: drawFolder(root, "", options, draws, notes), ...notes };
 }
 
 function drawFolder(
@@ -206,21 +219,21 @@ function drawFolder(
   path: string,
   options: SpaceOptions,
   draws: Draws,
-  lines: (() => string)[],
+  notes: Notes,
 ): FolderNode {
   const entries = new Map<string, MediumNode>();
   for (const [name, nodes] of versionsOf(folder)) {
     const node = nodes[nodes.length > 1 ? draws.below(nodes.length) : 0] ?? null;
-    if (nodes.length > 1) lines.push(() => `name "${path}${name}" ${node === null ? "lost" : "there"}`);
+    if (nodes.length > 1) noteName(notes, `${path}${name}`, node === null);
     if (node === null) continue;
     if (node.kind === "folder") {
-      entries.set(name, drawFolder(node, `${path}${name}/`, options, draws, lines));
+      entries.set(name, drawFolder(node, `${path}${name}/`, options, draws, notes));
       continue;
     }
     const outcome = drawFileOutcome(node, options.bounds, draws);
     const isPublished = options.isPublished(outcome.content);
     if (!node.isClean) {
-      lines.push(() => `"${path}${name}": ${isPublished ? outcome.describe() : "not published"}`);
+      notes.lines.push(() => `"${path}${name}": ${isPublished ? outcome.describe() : "not published"}`);
     }
     if (isPublished) entries.set(name, new FileNode(node.id, outcome.content));
   }

@@ -36,6 +36,8 @@ export interface SimulatedMediumOptions {
 export interface CrashState {
   /** Says which of the waiting changes arrived, for a person. */
   describe(): string;
+  /** The full names that were waiting and did not arrive: files and folders that the crash took, whatever was in them. */
+  lostNames(): readonly string[];
   /** A fresh medium that holds exactly this, all of it durable. Each call makes another. */
   medium(options?: RestartOptions): SimulatedMedium;
   /** A text that is equal for two states exactly when all their names and bytes are, but for a chance of 2⁻⁶⁴. */
@@ -176,7 +178,7 @@ export class SimulatedMedium {
   /** A state drawn from all there are, also from those the bounds leave out. */
   randomCrashState(draws: Draws): CrashState {
     const made = drawState(this.#disk.root, this.#spaceOptions, draws);
-    return this.#stateOf(() => ({ root: made.root.copy(), lines: made.lines }));
+    return this.#stateOf(() => ({ root: made.root.copy(), lines: made.lines, lost: made.lost }));
   }
 
   /** The machine as it goes on when all its processes were killed: the same cache, and what waited still waits. */
@@ -233,6 +235,7 @@ export class SimulatedMedium {
       get key() {
         return keyOfTree(make().root);
       },
+      lostNames: () => make().lost,
       describe: () => make().lines.map((line) => line()).join("; ") || "nothing waited",
       medium: (options = {}) => this.#restart(make().root, options),
       files: () => imageOf(make().root, isPublishedOn(this.kind)),

@@ -140,3 +140,22 @@ Deno.test("walkFrames() calls a wrong magic, a reserved bit and a reserved block
     assertEquals(walkFrames(frame.subarray(0, size)), { ends: [], tail: "torn" }, `${size} bytes`);
   }
 });
+
+Deno.test("judge() excuses rows that nobody was told of only where a browser forgot the copy of their torn end", () => {
+  const { rows, flushes } = wholeTurn();
+  const size = encode(rows.slice(flushes[1], flushes[2]), "zstd").length;
+  const torn = traceOf({ ...planOf(2, size - 1), compression: "zstd" });
+  const cut = traceOf({ ...planOf(2, 0), compression: "zstd" });
+  const copies = [...torn.recovered!.keys()].filter((name) => name.includes(".torn-"));
+  assertEquals(copies.length, 1);
+  const found = (medium: "opfs" | "posix", lostNames: readonly string[], through = torn.acknowledgedThroughSeq) =>
+    judge({
+      ...{ ...torn, medium, acknowledgedThroughSeq: through },
+      recoveredAgain: [{ kind: "crashed", how: "the copy was forgotten", files: cut.recovered!, lostNames }],
+    }).map(({ checker }) => checker);
+  assertEquals(found("opfs", copies), []);
+  assertEquals(found("posix", copies), ["repair-idempotent"], "a folder was synced");
+  assertEquals(found("opfs", []), ["repair-idempotent"], "no copy was forgotten");
+  assertEquals(found("opfs", ["elsewhere.torn-1-2"]), ["repair-idempotent"]);
+  assert(found("opfs", copies, torn.acknowledgedThroughSeq + 1).includes("repair-idempotent"), "somebody was told");
+});
