@@ -33,3 +33,21 @@ Deno.test("lab refuses what is no unit, no such state and no number of threads",
   const { code } = await run(["lab", "--replay", "fault:posix:none:say:3.EIO#99"], here);
   assertEquals(code, 2);
 });
+
+Deno.test("lab --units says what can be typed behind --replay, and its example can be", async () => {
+  const { code, stdout } = await run(["lab", "--units"], here);
+  assertEquals(code, 0);
+  assertStringIncludes(stdout, "all|random|fault:posix|opfs");
+  assertStringIncludes(stdout, "a keyed call, asked about, with a lookup");
+  const [, example] = /--replay (\S+)\n$/.exec(stdout)!;
+  const { code: again } = await run(["lab", "--seed", "1", "--replay", example!], here);
+  assertEquals(again, 0);
+});
+
+Deno.test("lab refuses to try nothing, and what a replay would ignore", async () => {
+  for (const args of [["--states", "0"], ["--replay", "all:posix:none:say", "--exhaustive"]]) {
+    const { code, stderr } = await run(["lab", ...args], here);
+    assertEquals(code, 2, args.join(" "));
+    assertStringIncludes(stderr, "Cannot use --");
+  }
+});

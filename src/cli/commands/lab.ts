@@ -4,14 +4,18 @@
  * @module
  */
 import {
+  ALPHABET,
+  COMPRESSIONS,
   EXHAUSTIVE_LETTERS_MAX,
   type LabTally,
   lettersInWords,
+  MEDIA,
   minimise,
   parseUnit,
   replayUnit,
   type Trial,
   type Unit,
+  UNIT_FORM,
   unitText,
 } from "../../testing/mod.ts";
 import type { Command, CommandContext, ExitCode } from "../command.ts";
@@ -26,6 +30,8 @@ const STATES_DEFAULT = 20_000;
 const THREADS_MAX = 64;
 /** How many violations are shown whole, and made smaller. */
 const VIOLATIONS_SHOWN_MAX = 5;
+/** Flags that mean nothing to a replay: the unit says all of it. */
+const FLAGS_OF_EXPLORING = ["states", "exhaustive", "threads"] as const;
 
 /** Runs the lab. Exit code 1 when a promise was broken. Nothing is read from the root and nothing written. */
 export const lab: Command = {
@@ -42,13 +48,20 @@ export const lab: Command = {
       exhaustive: { help: `all states of all workloads of up to ${EXHAUSTIVE_LETTERS_MAX} batches: takes an hour` },
       threads: { value: "N", help: "how many threads (default 2)" },
       replay: { value: "UNIT[#STATE]", help: "try one unit again, or one state of it, as a violation names it" },
+      units: { help: "say what a unit is made of: its parts, and the letters workloads are written with" },
     },
     count: [0, 0],
   },
   async run(context) {
     const seed = context.args.count("seed") ?? 1;
     const replay = context.args.text("replay");
-    return replay === undefined ? await explore(context, seed) : await again(context, seed, replay);
+    if (context.args.has("units")) return tellUnits(context);
+    if (replay === undefined) return await explore(context, seed);
+    const ignored = FLAGS_OF_EXPLORING.find((name) => context.args.has(name));
+    if (ignored !== undefined) {
+      throw new UsageError(`Cannot use --${ignored} with --replay: a unit has states of its own`);
+    }
+    return await again(context, seed, replay);
   },
 };
 
@@ -59,6 +72,7 @@ async function explore({ args, out, host }: CommandContext, seed: number): Promi
   if (threads < 1 || threads > THREADS_MAX) {
     throw new UsageError(`Cannot use --threads ${threads}: wanted 1 to ${THREADS_MAX}`);
   }
+  if (states === 0 && !isExhaustive) throw new UsageError("Cannot use --states 0: wanted at least 1, or --exhaustive");
   const faultStates = Math.floor(states / 4);
   const task = {
     ...{ seed, randomStates: states - faultStates, faultStates },
@@ -101,8 +115,37 @@ function progressText(tally: LabTally, seconds: number, wanted: number | null): 
 
 function exhaustiveUnitCount(): number {
   let count = 0;
-  for (let letters = 1; letters <= EXHAUSTIVE_LETTERS_MAX; letters++) count += lettersInWords().length ** letters * 4;
+  for (let letters = 1; letters <= EXHAUSTIVE_LETTERS_MAX; letters++) {
+    count += ALPHABET.length ** letters * MEDIA.length * COMPRESSIONS.length;
+  }
   return count;
+}
+
+/** What can be typed behind `--replay`. */
+function tellUnits({ out }: CommandContext): ExitCode {
+  const letters = lettersInWords();
+  out.json({ unit: UNIT_FORM, letters: Object.fromEntries(letters) });
+  const lines = [
+    `A unit is ${UNIT_FORM}`,
+    "",
+    ...columns([
+      ["all", "every state that a crash in the last letter can leave"],
+      ["random", "a long run: some states of each life, and what follows from them; answers come late or never"],
+      ["fault", "one call of the medium fails, the OPERATION-th from 0, once or (.sticky) for good"],
+      ["posix, opfs", "the simulated medium"],
+      ["none, zstd", "how the log is stored"],
+      [
+        "LETTERS",
+        "what is done, joined by -, each letter one input; / is a crash, and another process goes on behind it",
+      ],
+    ]),
+    "",
+    ...columns(letters.map(([letter, words]) => [letter, words])),
+    "",
+    "deno task holdfast lab --seed 1 --replay all:posix:zstd:pay-say",
+  ];
+  for (const line of lines) out.line(line);
+  return 0;
 }
 
 function duration(seconds: number): string {
