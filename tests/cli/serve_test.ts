@@ -272,3 +272,22 @@ Deno.test("serve refuses what is wrong with the command line before anything lis
     assertEquals(empty.code, 2);
   });
 });
+
+Deno.test("serve says that the port is taken, and how to take another one", async () => {
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  await inFolder(async (cwd) => {
+    const { code, stderr } = await holdfast(["serve", "--port", String(taken.addr.port)], { cwd });
+    assertEquals(code, 2);
+    assertStringIncludes(stderr, `Cannot use --port ${taken.addr.port}: it is taken`);
+  });
+});
+
+Deno.test("serve --page says when there is no page in the folder, and serves all the same", async () => {
+  await inFolder(async (folder) => {
+    await using server = new Process(["-A"], ["--page", "nowhere", "--port", "0", "--json"], folder);
+    await server.document();
+    server.kill("SIGTERM");
+    assertEquals(await server.ended(), { code: 0, signal: null });
+    assertStringIncludes(await server.stderr, 'There is no page in "nowhere" yet: deno task build makes one');
+  });
+});

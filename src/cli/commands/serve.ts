@@ -93,6 +93,9 @@ export const serveCommand: Command = {
       });
     } catch (error) {
       if (error instanceof TypeError || error instanceof RangeError) throw new UsageError(error.message);
+      if ((error as Error).cause instanceof Deno.errors.AddrInUse) {
+        throw new UsageError(`Cannot use --port ${options.port}: it is taken; --port 0 takes a free one`);
+      }
       throw error;
     }
     const stopped = Promise.withResolvers<void>();
@@ -105,6 +108,9 @@ export const serveCommand: Command = {
       out.line(`Serving on ${serving.origin}, sessions below ${root}`);
       if (isNew) out.line(`Token, shown once and kept in ${TOKEN_FILE} of the root: ${token}`);
       if (options.pages !== undefined) out.line(`Page: ${pageAddress(serving.origin, isNew ? token : null)}`);
+      if (options.pages !== undefined && await options.pages(new Request(serving.origin)) === null) {
+        out.note(`There is no page in "${args.text("page")}" yet: deno task build makes one in web/dist`);
+      }
       await out.settled();
       told = tellShell(shell, out);
       await stopped.promise;

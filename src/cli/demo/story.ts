@@ -178,7 +178,7 @@ async function tellChapter(number: number, chapter: Chapter, root: string, bank:
     const answer = settled.find(({ callSeq }) => callSeq === found.called);
     return answer === undefined ? [] : [{ ...answer, found }];
   });
-  const isSettledAsExpected = tellAnswers(chapter, answers, root);
+  const isSettledAsExpected = tellAnswers(chapter, answers);
   const absent = answers.flatMap(({ found, verdict }) => verdict === "absent" ? [found] : []);
   const owed = rows.filter(({ found, given }) => given.startsWith("not_") || absent.includes(found));
   const rightCount = isSettledAsExpected ? rows.filter(({ isRight }) => isRight).length : 0;
@@ -189,7 +189,6 @@ async function tellChapter(number: number, chapter: Chapter, root: string, bank:
 function tellAnswers(
   { name, moral, verdict: expected }: Chapter,
   answers: readonly Answer[],
-  root: string,
 ): boolean {
   for (const { found: { pay, effectKey }, verdict, says } of answers) {
     step("asks the bank", `what became of key ${effectKey?.slice(0, 8)}…, ${words(pay)}?`);
@@ -199,8 +198,8 @@ function tellAnswers(
   line(`   ${moral}`);
   for (const { found, verdict } of answers) {
     if (verdict !== "happened") continue;
-    line("   Had the bank not answered, it would stay unknown, until a person knows and types:");
-    line(`     ${command(["resolve", name, String(found.called), "--happened", "--root", root])}`);
+    line("   Had the bank not answered, it would stay unknown, until a person knows, and types in such a place:");
+    line(`     ${command(["resolve", name, String(found.called), "--happened"])}`);
   }
   const isExpected = answers[0]?.verdict === expected && answers.length <= 1;
   if (!isExpected) line(`   WRONG: asking the bank should have found "${expected ?? "nothing"}"`);
