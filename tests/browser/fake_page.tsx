@@ -130,6 +130,20 @@ const SCENES: Record<string, () => Scene> = {
     rows: [row(ID, "ok", "1 effect whose outcome is unknown"), ...ROWS.slice(1)],
     bank: BANK,
   }),
+  gone_on: () => ({
+    events: logOf([...payment("pay 10 to alice", "dispatched"), {
+      type: "user/message",
+      data: {
+        id: "m9",
+        role: "user",
+        content: [{ type: "text", text: "list the files" }],
+        source: { kind: "user" },
+      } as never,
+    }, answer("Two files are there: notes.txt and todo.txt.", "")]),
+    view: { unknowns: [UNKNOWN] },
+    rows: ROWS,
+    bank: BANK,
+  }),
   opaque: () => ({ events: dispatched, view: { unknowns: [{ ...UNKNOWN, effect: "opaque", effectKey: null }] } }),
   repeats: () => ({
     events: dispatched,

@@ -17,6 +17,7 @@ const SCENES = [
     "question",
     "file",
     "unknown",
+    "gone_on",
     "repeats",
     "settled",
     "compacted",
@@ -297,6 +298,21 @@ Deno.test("the page over every kind of worker: looks, keys, hostile text, a long
       await card.getByRole("button", { name: "It did not happen all the same" }).click();
       await asked(page, "settle");
       assertEquals((await callsOf(page, "settle") as { verdict: string }[]).map(({ verdict }) => verdict), ["absent"]);
+      await page.context().close();
+    },
+  );
+
+  await t.step(
+    "whoever goes on keeps an unknown in one line below what is new, which says what it was and unfolds",
+    async () => {
+      const { page } = await pages.scene("gone_on");
+      const card = page.locator(".unknown");
+      await card.waitFor();
+      assertMatch(await card.innerText(), /^Did pay \{.*alice.*\} happen\? The log cannot tell\.\s+Settle it$/);
+      await page.getByRole("paragraph").getByText("Two files are there").waitFor();
+      await card.getByRole("button", { name: "Settle it" }).click();
+      await card.getByRole("button", { name: "It happened" }).click();
+      await asked(page, "settle");
       await page.context().close();
     },
   );

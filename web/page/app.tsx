@@ -12,6 +12,8 @@ import { Fenced } from "./fenced.tsx";
 import { ToolName } from "./long_text.tsx";
 import { ModelChooser } from "./model_chooser.tsx";
 import { focusFirst, useKeptFocus } from "./kept_focus.ts";
+import type { EventLog } from "./event_log.ts";
+import { isEvent } from "./is_event.ts";
 import { verdictsIn } from "./outcome_words.ts";
 import type { PageState } from "./page_state.ts";
 import type { PageStore } from "./page_store.ts";
@@ -29,6 +31,9 @@ import { Unknowns } from "./unknowns.tsx";
 import { useAnswer, usePageState } from "./use_store.ts";
 import { Welcome } from "./welcome.tsx";
 
+/** How far back it is looked whether a person went on, in events. A turn with more of them has gone on in any case. */
+const GONE_ON_LOOK_MAX = 64;
+
 /** What a phone shows, one at a time. */
 type Pane = "sessions" | "talk" | "side";
 
@@ -38,6 +43,12 @@ const PANE_NAMES: Readonly<Record<Pane, string>> = { sessions: "Sessions", talk:
 export const SUGGESTIONS: readonly string[] = ["pay 10 to alice", "write hello to notes.txt", "list the files"];
 
 /** Draws everything. */
+/** Whether a person has said something since a call, or so much has happened that its place is far above. */
+function hasGoneOn(log: EventLog, callSeq: number): boolean {
+  if (log.nextSeq - callSeq > GONE_ON_LOOK_MAX) return true;
+  return log.tail(callSeq).some((event) => isEvent(event, "user/message") && event.data.source.kind === "user");
+}
+
 export function App({ store }: { readonly store: PageStore }) {
   const state = usePageState(store);
   const { phase } = state;
@@ -293,6 +304,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
                     askBank={() => store.bank()}
                     askPlaces={(seqs) => store.places(seqs)}
                     isReadOnly={!canDecide}
+                    isLeftBehind={(callSeq) => hasGoneOn(log, callSeq)}
                     onSettle={(callSeq, verdict, note) => store.settle(callSeq, verdict, note)}
                     onSeq={showSeq}
                   />

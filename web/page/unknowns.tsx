@@ -5,12 +5,16 @@
  */
 import { useState } from "preact/hooks";
 import type { BankEntry, OpenUnknown, SeqPlace, SettleVerdict } from "../protocol.ts";
+import { ExactText } from "./exact_text.tsx";
 import { shortName, ToolName } from "./long_text.tsx";
 import { JsonText } from "./json_text.tsx";
 import { prettyJson } from "./pretty_json.ts";
 import { Proofs } from "./proofs.tsx";
 import { REPETITION_WORDS } from "./repetition.ts";
 import { BANK_TOOL, bankVerdict, contradicts } from "./bank.tsx";
+
+/** How much of the arguments a heading shows, in characters. */
+const ARGUMENTS_SHOWN = 80;
 
 interface UnknownProps {
   /** What the pretend bank held when it was asked last; `null`: not known. */
@@ -20,6 +24,8 @@ interface UnknownProps {
   /** Finds out where events lie in the log. */
   readonly askPlaces: (seqs: readonly number[]) => Promise<readonly SeqPlace[]>;
   readonly isReadOnly: boolean;
+  /** Whether a person has said something since this call: then the conversation goes on below it, and the card is folded. */
+  readonly isLeftBehind: (callSeq: number) => boolean;
   /** Resolves when the verdict is written or refused. */
   readonly onSettle: (callSeq: number, verdict: SettleVerdict, note: string) => Promise<unknown>;
   readonly onSeq: (seq: number) => void;
@@ -30,11 +36,12 @@ export function Unknowns({ unknowns, ...props }: UnknownProps & { readonly unkno
   return <>{unknowns.map((unknown) => <Unknown key={unknown.callSeq} unknown={unknown} {...props} />)}</>;
 }
 
-function Unknown({ unknown, bank, askBank, askPlaces, isReadOnly, onSettle, onSeq }: UnknownProps & {
+function Unknown({ unknown, bank, askBank, askPlaces, isReadOnly, isLeftBehind, onSettle, onSeq }: UnknownProps & {
   readonly unknown: OpenUnknown;
 }) {
   const [note, setNote] = useState("");
   const [isSettling, setSettling] = useState(false);
+  const [isUnfolded, setUnfolded] = useState(false);
   /** A verdict that something speaks against, and that a person must give twice. */
   const [doubt, setDoubt] = useState<{ readonly verdict: SettleVerdict; readonly words: string } | null>(null);
   const { callSeq, toolName, effect, effectKey, argumentsText, reason, proofs, isRetryAllowed } = unknown;
@@ -48,11 +55,27 @@ function Unknown({ unknown, bank, askBank, askPlaces, isReadOnly, onSettle, onSe
   };
   const title = `unknown-${callSeq}`;
   const isOff = isReadOnly || isSettling;
+  const isFolded = isLeftBehind(callSeq) && !isUnfolded;
+  const heading = (
+    <h3 id={title}>
+      Did <ToolName name={toolName} />{" "}
+      <span class="told">
+        <ExactText text={toldInShort(argumentsText)} />
+      </span>{" "}
+      happen? The log cannot tell.
+    </h3>
+  );
+  if (isFolded) {
+    return (
+      <section class="card unknown folded" aria-labelledby={title} tabIndex={-1}>
+        {heading}
+        <button type="button" onClick={() => setUnfolded(true)}>Settle it</button>
+      </section>
+    );
+  }
   return (
     <section class="card unknown" aria-labelledby={title} tabIndex={-1}>
-      <h3 id={title}>
-        Did <ToolName name={toolName} /> happen? The log cannot tell.
-      </h3>
+      {heading}
       <p>
         <code>outcome_unknown</code>: {reason}. {REPETITION_WORDS[effect]}
       </p>
@@ -97,6 +120,14 @@ function Unknown({ unknown, bank, askBank, askPlaces, isReadOnly, onSettle, onSe
       {doubt !== null && <p class="doubt" role="alert">{doubt.words}</p>}
     </section>
   );
+}
+
+/** The arguments as they were given, in one line. */
+function toldInShort(argumentsText: string): string {
+  const line = argumentsText.replaceAll(/\s+/g, " ").trim();
+  if (line === "" || line === "{}") return "";
+  const points = [...line.slice(0, 2 * ARGUMENTS_SHOWN)];
+  return points.length <= ARGUMENTS_SHOWN ? line : `${points.slice(0, ARGUMENTS_SHOWN - 1).join("")}…`;
 }
 
 /** What speaks against a verdict; `null` when nothing does. */
