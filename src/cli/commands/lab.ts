@@ -45,7 +45,7 @@ export const lab: Command = {
         help: `how many states to draw (default ${STATES_DEFAULT}); with --exhaustive beside all of those`,
       },
       seed: { value: "S", help: "which states are drawn (default 1); the same seed is the same run" },
-      exhaustive: { help: `all states of all workloads of up to ${EXHAUSTIVE_LETTERS_MAX} batches: takes an hour` },
+      exhaustive: { help: `all states of all workloads of up to ${EXHAUSTIVE_LETTERS_MAX} batches: takes two hours` },
       threads: { value: "N", help: "how many threads (default 2)" },
       replay: { value: "UNIT[#STATE]", help: "try one unit again, or one state of it, as a violation names it" },
       units: { help: "say what a unit is made of: its parts, and the letters workloads are written with" },
