@@ -11,8 +11,8 @@ import type { SeededFault } from "./seeded_faults.ts";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 /** What a faulty engine is made of. */
 const PARTS = ["src", "mod.ts", "deno.json", "deno.lock", "tests"];
-/** How long one fault may take; a finder that hangs has found something, but did not say what. */
-const FAULT_MS_MAX = 300_000;
+/** How long one fault may take. A finder that does not end has found nothing. */
+const FAULT_MS_MAX = 1_800_000;
 
 /** What became of one fault. */
 export interface FaultReport {
@@ -75,12 +75,13 @@ export class FaultyEngine implements AsyncDisposable {
   }
 
   async #explore(seed: number, statesMax: number) {
-    const { code, stdout, stderr } = await this.#run([
+    const { code, isTooLong, stdout, stderr } = await this.#run([
       ...["run", "-A", "--no-check", "--frozen", "--quiet"],
       join(this.#root, "tests/lab/faults/explore.ts"),
       ...[String(seed), String(statesMax)],
     ]);
     const line = stdout.trim().split("\n").at(-1) ?? "";
+    if (isTooLong) return { foundBy: null, states: null, message: `not found within ${FAULT_MS_MAX / 60_000} min` };
     if (code !== 0) return { foundBy: "the lab could not go on", states: null, message: stderr.trim().slice(-600) };
     const { states, violation } = JSON.parse(line) as Explored;
     return violation === null
@@ -89,20 +90,27 @@ export class FaultyEngine implements AsyncDisposable {
   }
 
   async #test(file: string) {
-    const { code, stdout } = await this.#run(["test", "-A", "--no-check", "--frozen", "--quiet", file]);
+    const { code, isTooLong, stdout } = await this.#run(["test", "-A", "--no-check", "--frozen", "--quiet", file]);
+    if (isTooLong) return { foundBy: null, states: null, message: `${file} did not end` };
     const failed = /^(.*) \.\.\. .*FAILED/m.exec(stdout)?.[1] ?? "";
     return { foundBy: code === 0 ? null : `${file}: ${failed}`, states: null, message: "" };
   }
 
-  async #run(args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  async #run(args: string[]): Promise<{ code: number; isTooLong: boolean; stdout: string; stderr: string }> {
+    const tooLong = AbortSignal.timeout(FAULT_MS_MAX);
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args,
       cwd: this.#root,
       stdin: "null",
       env: { NO_COLOR: "1" },
-      signal: AbortSignal.timeout(FAULT_MS_MAX),
+      signal: tooLong,
     }).output();
-    return { code, stdout: new TextDecoder().decode(stdout), stderr: new TextDecoder().decode(stderr) };
+    return {
+      code,
+      isTooLong: tooLong.aborted,
+      stdout: new TextDecoder().decode(stdout),
+      stderr: new TextDecoder().decode(stderr),
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
