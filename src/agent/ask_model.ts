@@ -5,7 +5,7 @@
  * @module
  */
 import { gatedModelStream } from "../checkpoint/mod.ts";
-import { type LlmFailure, type Message, replayStream, snapshotJson } from "../event/mod.ts";
+import { type LlmFailure, type Message, replayStream, snapshotOf } from "../event/mod.ts";
 import type { Model } from "../model/model.ts";
 import type { Session } from "../session/mod.ts";
 import { newMessageId } from "../tool/ids.ts";
@@ -95,9 +95,12 @@ async function configOf(loop: Loop, place: LoopPlace): Promise<CallConfig> {
   }
   // Other readers of the log know these members and no others.
   const { provider: foundProvider, model, reasoningEffort, temperature, maxTokens, stop } = found;
-  const config = { provider: foundProvider, model, reasoningEffort, temperature, maxTokens, stop };
-  const set = Object.entries(config).filter(([, value]) => value !== undefined);
-  return snapshotJson(Object.fromEntries(set), "the configuration of a request") as unknown as CallConfig;
+  const given = withoutUndefined({ reasoningEffort, temperature, maxTokens, stop });
+  return snapshotOf<CallConfig>({ provider: foundProvider, model, ...given }, "the configuration of a request");
+}
+
+function withoutUndefined<Members extends object>(members: Members): Partial<Members> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<Members>;
 }
 
 function tell(loop: Loop, place: LoopPlace, { messages, assembly }: NonNullable<StepEntry>): void {

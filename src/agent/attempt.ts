@@ -7,7 +7,7 @@ import {
   type FinishReason,
   freezeJson,
   type LlmFailure,
-  snapshotJson,
+  snapshotOf,
   type StreamChunk,
   StreamRecorder,
 } from "../event/mod.ts";
@@ -118,7 +118,7 @@ function kept(recorder: StreamRecorder, chunk: StreamChunk, timeMs: number): Llm
 
 /** A copy: the failure in it goes into the log a second time, and must not have changed by then. */
 function finishOf(chunk: StreamChunk): FinishReason | null {
-  return chunk.type === "finish" ? snapshotJson(chunk.reason, "the reason") as unknown as FinishReason : null;
+  return chunk.type === "finish" ? snapshotOf(chunk.reason, "the reason") : null;
 }
 
 function record(recorder: StreamRecorder, clock: Clock, failure: LlmFailure): FinishReason {

@@ -5,7 +5,7 @@
  * @module
  */
 import { HoldfastError } from "../errors.ts";
-import { type AbortCause, type LlmFailure, shapeProblem, snapshotJson, type TurnEndReason } from "../event/mod.ts";
+import { type AbortCause, type LlmFailure, shapeProblem, snapshotOf, type TurnEndReason } from "../event/mod.ts";
 import { messageOf } from "../tool/mod.ts";
 
 /** The reason of a turn's signal: who cancelled it. */
@@ -19,7 +19,7 @@ export class TurnCancelled extends Error {
    * @throws {TypeError} when the log could not hold the cause: a turn that ends so would never end
    */
   constructor(abortCause: AbortCause) {
-    const cause = snapshotJson(abortCause, "the cause of a cancel") as unknown as AbortCause;
+    const cause = snapshotOf(abortCause, "the cause of a cancel");
     const data = { turn: 1, reason: { kind: "aborted", reason: cause } };
     const problem = shapeProblem({ type: "turn/end", seq: 0, data });
     if (problem !== null) throw new TypeError(`Cannot cancel: found ${problem}`);

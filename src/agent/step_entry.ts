@@ -6,7 +6,7 @@
  * @module
  */
 import { passBarrier } from "../checkpoint/mod.ts";
-import { type JsonValue, type Message, snapshotJson } from "../event/mod.ts";
+import { type Message, snapshotOf } from "../event/mod.ts";
 import { relievePressure } from "./compact_pressure.ts";
 import { hookAnswer } from "./hook_answer.ts";
 import type { Assembly, LoopPlace, StepDecision } from "./hooks.ts";
@@ -94,5 +94,5 @@ function checkedMessages(decision: StepDecision): readonly Message[] | null {
 }
 
 function copy<Value>(value: Value): Value {
-  return snapshotJson(value, "what a listener answered") as JsonValue as Value;
+  return snapshotOf(value, "what a listener answered");
 }

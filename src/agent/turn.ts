@@ -111,7 +111,9 @@ async function stopping({ session, hooks, agent }: Loop, turn: number, signal: A
 
 function sum(left: Usage | null, right: Usage | null): Usage | null {
   if (left === null || right === null) return left ?? right;
-  const total: Record<string, number> = { ...left };
-  for (const [key, value] of Object.entries(right)) total[key] = (total[key] ?? 0) + value;
-  return total as unknown as Usage;
+  const total: { -readonly [Name in keyof Usage]: Usage[Name] } = { ...left };
+  for (const [name, value] of Object.entries(right)) {
+    total[name as keyof Usage] = (total[name as keyof Usage] ?? 0) + value;
+  }
+  return total;
 }

@@ -33,6 +33,24 @@ export function snapshotJson(value: unknown, what: string): JsonValue {
   return new Snapshot(what).take(value);
 }
 
+/**
+ * The same for a value of a known type, which the copy has too: lossless JSON comes back as it is, or not at all.
+ *
+ * @throws {TypeError} naming the path, when the value would not come back as it is
+ *
+ * @example
+ * ```ts
+ * import { snapshotOf } from "./lossless.ts";
+ *
+ * const failure = snapshotOf({ message: "busy", code: "RATE_LIMIT" }, "the failure");
+ * if (failure.code !== "RATE_LIMIT" || !Object.isFrozen(failure)) throw new Error("unreachable");
+ * ```
+ */
+export function snapshotOf<Value>(value: Value, what: string): Value {
+  // The type says less than the copy: that every member is JSON was found out just now.
+  return snapshotJson(value, what) as Value & JsonValue;
+}
+
 class Snapshot {
   readonly #path: string[];
   /** The containers around the value being read: meeting one again is a cycle. Siblings may share a value. */

@@ -17,7 +17,7 @@ export {
   SURFACE_TYPES,
 } from "./vocabulary.ts";
 export * from "./closer_texts.ts";
-export { deepEqualJson, freezeJson, JSON_DEPTH_MAX, snapshotJson } from "./lossless.ts";
+export { deepEqualJson, freezeJson, JSON_DEPTH_MAX, snapshotJson, snapshotOf } from "./lossless.ts";
 export { decodeSourceEventSeqs, encodeSourceEventSeqs, type PhysicalSeq, SOURCE_SEQS_MAX } from "./source_seqs.ts";
 export { checkNewHeader, encodeHeader, parseHeader } from "./header_codec.ts";
 export { jsonText } from "./json_text.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { isInt, show, strangeKey } from "./checks.ts";
-import { freezeJson, snapshotJson } from "./lossless.ts";
+import { freezeJson, snapshotOf } from "./lossless.ts";
 import type { StreamChunk, StreamRecord } from "./message.ts";
 import { chunkProblem } from "./stream_shape.ts";
 
@@ -71,7 +71,7 @@ export class StreamRecorder {
     const next = packable(chunk, timeMs);
     if (next === null) {
       this.#close();
-      this.#closed.push(snapshotJson({ type: "chunk", time: timeMs, chunk }, "chunk") as unknown as StreamRecord);
+      this.#closed.push(snapshotOf<StreamRecord>({ type: "chunk", time: timeMs, chunk }, "chunk"));
     } else if (this.#open !== null && joins(this.#open, next)) {
       this.#open.dt.push(timeMs - this.#open.lastTime);
       this.#open.parts.push(...next.parts);

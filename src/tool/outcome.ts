@@ -5,7 +5,15 @@
  * @module
  */
 import { HoldfastError } from "../errors.ts";
-import { type Block, freezeJson, type JsonValue, type Message, type ResultError, snapshotJson } from "../event/mod.ts";
+import {
+  type Block,
+  freezeJson,
+  type JsonValue,
+  type Message,
+  type ResultError,
+  snapshotJson,
+  snapshotOf,
+} from "../event/mod.ts";
 
 /** The tool does not exist. */
 export const UNKNOWN_TOOL = "UNKNOWN_TOOL";
@@ -85,7 +93,7 @@ export class ToolError extends Error {
 export function success(output: ToolOutput): ToolOutcome {
   try {
     const { content, meta } = typeof output === "string" ? { content: [text(output)], meta: undefined } : output;
-    const blocks = snapshotJson(content, "the content of a result") as unknown as readonly Block[];
+    const blocks = snapshotOf(content, "the content of a result");
     const problem = contentProblem(blocks);
     if (problem !== null) return failureOf(INVALID_TOOL_OUTPUT, "ToolError", problem);
     const kept = meta === undefined ? {} : { meta: snapshotJson(meta, "the meta of a result") };
