@@ -44,8 +44,21 @@ export interface BarrierOptions {
  * ```
  */
 export async function passBarrier(session: Session, options: BarrierOptions): Promise<number> {
-  const { barrier, throughSeq, signal } = options;
+  const { barrier, throughSeq } = options;
   const effect = options.effect ?? (barrier === "tool" ? "opaque" : "none");
+  const end = session.probes.beginBarrier({ barrier, throughSeq, effect });
+  try {
+    const durableSeq = await pass(session, { ...options, effect });
+    end(null);
+    return durableSeq;
+  } catch (error) {
+    end(error);
+    throw error;
+  }
+}
+
+async function pass(session: Session, options: BarrierOptions & { readonly effect: EffectClass }): Promise<number> {
+  const { barrier, throughSeq, effect, signal } = options;
   signal?.throwIfAborted();
   if (session.traits.sync === "none" && effect !== "none" && !session.isVolatile) {
     const found = `"${session.traits.medium}" keeps no promise to be durable and the effect is ${effect}`;

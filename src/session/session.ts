@@ -24,6 +24,7 @@ import { untilAborted } from "../writer/until_aborted.ts";
 import { WriteBehind } from "../writer/write_behind.ts";
 import { contained, Observers, type SessionProblem } from "./observers.ts";
 import { BARRIER_POLICY, checkNotReserved, END_SEED } from "./own_events.ts";
+import { Probes } from "./probes.ts";
 
 /** How many events one page of history holds unless asked otherwise. */
 export const PAGE_EVENTS_DEFAULT = 1000;
@@ -84,6 +85,8 @@ export class Session implements AsyncDisposable {
   readonly random: Random;
   /** The clock its events take their time from. */
   readonly clock: Clock;
+  /** Who measures writes and barriers. */
+  readonly probes: Probes;
 
   readonly #log: LogWriter;
   readonly #writer: WriteBehind;
@@ -112,8 +115,9 @@ export class Session implements AsyncDisposable {
     this.#owesPolicy = log.traits.sync === "device" && !this.isVolatile;
     const report = contained(parts.report);
     this.#observers = new Observers(log.id, report);
+    this.probes = new Probes(log.id);
     this.#writer = new WriteBehind({
-      append: (events, batchId) => log.append(events, { batchId }),
+      append: (events, batchId, size) => this.#write(events, batchId, size),
       clock,
       durableSeq: folds.nextSeq - 1,
       batchPrefix: Array.from(random.bytes(6), (byte) => byte.toString(16).padStart(2, "0")).join(""),
@@ -151,6 +155,16 @@ export class Session implements AsyncDisposable {
   /** The last seq the store acknowledged; −1 before the first. */
   get durableSeq(): number {
     return this.#writer.durableSeq;
+  }
+
+  /** How many events are appended and not durable yet: what a crash now would take. */
+  get pendingEvents(): number {
+    return this.#writer.pendingEvents;
+  }
+
+  /** How much JSON text is not durable yet, in UTF-16 units: of ASCII, bytes. */
+  get pendingSize(): number {
+    return this.#writer.pendingSize;
   }
 
   /**
@@ -204,6 +218,18 @@ export class Session implements AsyncDisposable {
    */
   flush(options: { readonly signal?: AbortSignal } = {}): Promise<number> {
     return untilAborted(this.#flush(), options.signal);
+  }
+
+  async #write(events: readonly SessionEvent[], batchId: string, size: number): Promise<number> {
+    const end = this.probes.beginWrite({ events: events.length, size });
+    try {
+      const durableSeq = await this.#log.append(events, { batchId });
+      end(null);
+      return durableSeq;
+    } catch (error) {
+      end(error);
+      throw error;
+    }
   }
 
   async #flush(): Promise<number> {

@@ -30,9 +30,10 @@ export const PENDING_SIZE_MAX = 64 * 1024 * 1024;
 export interface WriteBehindOptions {
   /**
    * Makes one batch durable and returns its last seq. Never called while an earlier call is unsettled. A failed batch comes
-   * again unchanged under the same `batchId`, because the store may have taken it before it failed.
+   * again unchanged under the same `batchId`, because the store may have taken it before it failed. `size` is its JSON text, in
+   * UTF-16 units.
    */
-  readonly append: (events: readonly SessionEvent[], batchId: string) => Promise<number>;
+  readonly append: (events: readonly SessionEvent[], batchId: string, size: number) => Promise<number>;
   readonly clock: Clock;
   /** What is durable already: the last seq, or −1. */
   readonly durableSeq: number;
@@ -103,7 +104,7 @@ export class WriteBehind {
 
   constructor(options: WriteBehindOptions) {
     // An async wrapper turns a throw into a rejection, so that a write never settles before `#writing` is set.
-    this.#append = async (events, batchId) => await options.append(events, batchId);
+    this.#append = async (events, batchId, size) => await options.append(events, batchId, size);
     this.#clock = options.clock;
     this.#durableSeq = options.durableSeq;
     this.#batchPrefix = options.batchPrefix;
@@ -271,7 +272,7 @@ export class WriteBehind {
 
   async #attempt(batch: Batch): Promise<void> {
     try {
-      const acknowledged = await this.#append(batch.events, batch.id);
+      const acknowledged = await this.#append(batch.events, batch.id, batch.size);
       checkAcknowledgement(batch, acknowledged);
       this.#durableSeq = acknowledged;
       this.#batch = null;
