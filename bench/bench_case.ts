@@ -19,6 +19,25 @@ export interface OpenRawWriter {
   close(): void | Promise<void>;
 }
 
+/** Something that reads a log without us: it knows no events and checks nothing. */
+export interface LogParser {
+  /** How the table calls it: `read + zstd + JSON.parse`. */
+  readonly name: string;
+  /**
+   * Puts the rows where they are read from.
+   *
+   * @param parts rows with their line ends, about a mebibyte each
+   */
+  prepare(parts: AsyncIterable<string>): Promise<PreparedParser>;
+}
+
+/** A parser and its rows. */
+export interface PreparedParser {
+  /** Reads and parses every row. @returns how many there were */
+  parse(): number | Promise<number>;
+  close(): void | Promise<void>;
+}
+
 /** What a runtime lends to the cases. */
 export interface Place {
   /** `Deno 2.9.6`. */
@@ -29,6 +48,8 @@ export interface Place {
   openStore(): SessionStore | Promise<SessionStore>;
   /** The first one is what ratios are taken against. */
   readonly rawWriters: readonly [RawWriter, ...RawWriter[]];
+  /** What opening a log is compared with. */
+  readonly logParser: LogParser;
   /** Baselines that this runtime does not have, with the reason. */
   readonly absent: readonly Absent[];
   /** Time that never goes back, in milliseconds with fractions. */
@@ -52,6 +73,8 @@ export interface Lane {
 export interface PreparedLane {
   /** What is timed. */
   round(): void | Promise<void>;
+  /** What belongs to the round and is not timed. */
+  after?(): Promise<void>;
   close(): void | Promise<void>;
 }
 
@@ -60,6 +83,12 @@ export interface LatencyCase {
   readonly kind: "latency";
   readonly name: string;
   readonly unit: "ms";
+  /** What ends the time. Default "until durable". */
+  readonly measure?: string;
+  /** At most so many warm-up rounds, and at least so many that count, whatever the budget says: for rounds that take long. */
+  readonly longRounds?: { readonly warmUpMax: number; readonly min: number };
+  /** Runs only when it is named whole: it takes minutes. */
+  readonly isLarge?: true;
   lanes(place: Place): readonly Lane[];
   /** The name of the lane that the others are compared with. */
   baseline(place: Place): string;
@@ -110,7 +139,7 @@ export interface Budget {
   readonly streamMs: number;
 }
 
-/** The usual budget: about 40 seconds per runtime. */
+/** The usual budget: about two minutes per runtime. */
 export const BUDGET_FULL: Budget = { warmUpRounds: 20, rounds: 400, timeMaxMs: 20_000, streams: 2, streamMs: 2000 };
 /** A look at whether it works, in a few seconds. Its figures are not worth quoting. */
 export const BUDGET_QUICK: Budget = { warmUpRounds: 3, rounds: 30, timeMaxMs: 4000, streams: 1, streamMs: 500 };

@@ -6,12 +6,13 @@
 import type { BenchCase } from "./bench_case.ts";
 import { batchingCases } from "./batching_cases.ts";
 import { flushCases } from "./flush_cases.ts";
+import { openCases } from "./open_cases.ts";
 
 /** Every case. */
-export const benchCases: readonly BenchCase[] = [...flushCases, ...batchingCases];
+export const benchCases: readonly BenchCase[] = [...flushCases, ...batchingCases, ...openCases];
 
 /**
- * The cases whose name begins with one of the names, all of them without a name.
+ * The cases whose name begins with one of the names, all of them without a name. A large one runs only when it is named whole.
  *
  * @throws {RangeError} when a name fits none
  *
@@ -29,5 +30,8 @@ export function chooseCases(names: readonly string[]): readonly BenchCase[] {
       `Cannot run case "${name}": there are ${benchCases.map((each) => `"${each.name}"`).join(", ")}`,
     );
   }
-  return benchCases.filter((each) => names.length === 0 || names.some((name) => each.name.startsWith(name)));
+  const isLarge = (benchCase: BenchCase) => benchCase.kind === "latency" && benchCase.isLarge === true;
+  return benchCases.filter((each) =>
+    isLarge(each) ? names.includes(each.name) : names.length === 0 || names.some((name) => each.name.startsWith(name))
+  );
 }

@@ -56,17 +56,22 @@ export async function measureAll(
 async function measureLatency(
   benchCase: LatencyCase,
   place: Place,
-  { warmUpRounds, rounds, timeMaxMs }: Budget,
+  budget: Budget,
   tell: Report,
 ): Promise<CaseResult> {
+  const { rounds, timeMaxMs } = budget;
+  const { longRounds, measure = "until durable" } = benchCase;
+  const warmUpRounds = Math.min(budget.warmUpRounds, longRounds?.warmUpMax ?? Infinity);
+  const roundsMin = Math.min(rounds, longRounds?.min ?? 0);
   const lanes: { readonly name: string; readonly prepared: PreparedLane; readonly samples: number[] }[] = [];
   try {
     for (const lane of benchCase.lanes(place)) {
+      tell(`preparing ${lane.name}`);
       lanes.push({ name: lane.name, prepared: await lane.prepare(place), samples: [] });
     }
     const endMs = place.nowMs() + timeMaxMs;
-    for (let round = -warmUpRounds; round < rounds && place.nowMs() < endMs; round++) {
-      if (round % 10 === 0) tell(`round ${Math.max(0, round)} of ${rounds}`);
+    for (let round = -warmUpRounds; round < rounds && (round < roundsMin || place.nowMs() < endMs); round++) {
+      if (round % 10 === 0 || longRounds !== undefined) tell(`round ${Math.max(0, round)} of ${rounds}`);
       for (let turn = 0; turn < lanes.length; turn++) {
         // The first place goes around: who comes after a slow sync is another one each round.
         const { prepared, samples } = lanes[(turn + round + warmUpRounds) % lanes.length]!;
@@ -74,12 +79,12 @@ async function measureLatency(
         const done = prepared.round();
         if (done !== undefined) await done;
         if (round >= 0) samples.push(place.nowMs() - startMs);
+        await prepared.after?.();
       }
     }
   } finally {
     for (const { prepared } of lanes) await prepared.close();
   }
-  const measure = "until durable";
   return {
     name: benchCase.name,
     baseline: benchCase.baseline(place),

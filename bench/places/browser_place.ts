@@ -5,11 +5,13 @@
  */
 import { set } from "idb-keyval";
 import { openOpfsStore } from "../../src/entry/opfs.ts";
-import type { Place, RawWriter } from "../bench_case.ts";
+import type { LogParser, Place, RawWriter } from "../bench_case.ts";
+import { parseRows } from "../rows.ts";
 
 /** A sync access handle as far as it is used here; the type libraries of pages do not have it. */
 interface SyncHandle {
   write(bytes: Uint8Array<ArrayBuffer>, options: { at: number }): number;
+  read(bytes: Uint8Array<ArrayBuffer>, options: { at: number }): number;
   flush(): void;
   close(): void;
 }
@@ -34,6 +36,7 @@ export function browserPlace(runtime: string): Place {
     medium: "OPFS",
     openStore: () => openOpfsStore({ root: freshName("store") }),
     rawWriters: [opfsWriter, keyValueWriter, strictWriter],
+    logParser: textParser,
     absent: [{ name: "node:sqlite WAL FULL", reason: "a browser has none" }],
     nowMs: () => performance.now(),
     sleep: (delayMs) => new Promise((wake) => setTimeout(wake, delayMs)),
@@ -59,6 +62,41 @@ const opfsWriter: RawWriter = {
         if (written !== bytes.length) throw new Error(`Cannot write ${bytes.length} bytes: ${written} were taken`);
         at += written;
         handle.flush();
+      },
+      close: () => handle.close(),
+    };
+  },
+};
+
+/** Plain text: a browser has no zstd that would be no part of ours. */
+const textParser: LogParser = {
+  name: "OPFS read + JSON.parse",
+  async prepare(parts) {
+    const folder = await navigator.storage.getDirectory();
+    const file = await folder.getFileHandle(freshName("rows"), { create: true }) as FileWithSyncHandle;
+    const handle = await file.createSyncAccessHandle();
+    const sizesBytes: number[] = [];
+    let end = 0;
+    for await (const part of parts) {
+      const bytes = new TextEncoder().encode(part);
+      if (handle.write(bytes, { at: end }) !== bytes.length) {
+        throw new Error("Cannot write the rows: not all were taken");
+      }
+      sizesBytes.push(bytes.length);
+      end += bytes.length;
+    }
+    handle.flush();
+    return {
+      parse() {
+        let rows = 0;
+        let at = 0;
+        for (const sizeBytes of sizesBytes) {
+          const bytes = new Uint8Array(sizeBytes);
+          handle.read(bytes, { at });
+          at += sizeBytes;
+          rows += parseRows(new TextDecoder().decode(bytes));
+        }
+        return rows;
       },
       close: () => handle.close(),
     };

@@ -3,11 +3,13 @@
  *
  * @module
  */
-import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { openFileStore } from "../../src/entry/file.ts";
-import type { Absent, Place, RawWriter } from "../bench_case.ts";
+import { parseRows } from "../rows.ts";
+import type { Absent, LogParser, Place, RawWriter } from "../bench_case.ts";
 
 /** Deno's own file, of which only this much is used. The bundle for Node never reaches it. */
 interface DenoFile {
@@ -48,6 +50,7 @@ export async function filePlace(folder: string): Promise<Place> {
     medium: "files",
     openStore: () => openFileStore({ root: nextPath("store") }),
     rawWriters,
+    logParser: zstdParser(nextPath),
     absent,
     nowMs: () => performance.now(),
     sleep: (delayMs) => new Promise((wake) => setTimeout(wake, delayMs)),
@@ -106,6 +109,36 @@ async function sqliteWriter(nextPath: (kind: string) => string): Promise<RawWrit
         },
         close: () => database.close(),
       });
+    },
+  };
+}
+
+/** Parts of a mebibyte, each compressed by itself, one after another in one file. */
+function zstdParser(nextPath: (kind: string) => string): LogParser {
+  return {
+    name: "read + zstd + JSON.parse",
+    async prepare(parts) {
+      const descriptor = openSync(nextPath("rows"), "wx+");
+      const sizesBytes: number[] = [];
+      for await (const part of parts) {
+        const bytes = zstdCompressSync(part);
+        checkWhole(writeSync(descriptor, bytes), bytes);
+        sizesBytes.push(bytes.length);
+      }
+      return {
+        parse() {
+          let rows = 0;
+          let at = 0;
+          for (const sizeBytes of sizesBytes) {
+            const bytes = new Uint8Array(sizeBytes);
+            checkWhole(readSync(descriptor, bytes, 0, sizeBytes, at), bytes);
+            at += sizeBytes;
+            rows += parseRows(zstdDecompressSync(bytes).toString());
+          }
+          return rows;
+        },
+        close: () => closeSync(descriptor),
+      };
     },
   };
 }

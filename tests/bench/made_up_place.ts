@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { Place, RawWriter } from "../../bench/bench_case.ts";
+import type { LogParser, Place, RawWriter } from "../../bench/bench_case.ts";
+import { parseRows } from "../../bench/rows.ts";
 import { openMemoryStore } from "../../src/entry/memory.ts";
 
 /** A place in memory. Its clock stands unless somebody moves it. */
@@ -18,6 +19,23 @@ export class MadeUpPlace implements Place {
   /** How many writers are open. */
   openCount = 0;
   timeMs = 0;
+  /** How many rows each parse found. */
+  readonly parsed: number[] = [];
+  readonly logParser: LogParser = {
+    name: "parser",
+    prepare: async (parts) => {
+      this.openCount++;
+      const texts = await Array.fromAsync(parts);
+      return {
+        parse: () => {
+          const rows = texts.reduce((sum, text) => sum + parseRows(text), 0);
+          this.parsed.push(rows);
+          return rows;
+        },
+        close: () => void this.openCount--,
+      };
+    },
+  };
 
   constructor(costsMs: Readonly<Record<string, number>> = { base: 1, slow: 3 }) {
     const [first, ...others] = Object.entries(costsMs).map(([name, costMs]) => this.#writer(name, costMs));

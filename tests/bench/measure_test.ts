@@ -3,6 +3,7 @@ import type { Budget, LatencyCase, StreamCase } from "../../bench/bench_case.ts"
 import { batchingCases } from "../../bench/batching_cases.ts";
 import { benchCases, chooseCases } from "../../bench/cases.ts";
 import { flushCases } from "../../bench/flush_cases.ts";
+import { openCases } from "../../bench/open_cases.ts";
 import { measureAll } from "../../bench/measure.ts";
 import { makePayload } from "../../bench/payload.ts";
 import type { EventDraft, SessionEvent } from "../../mod.ts";
@@ -79,6 +80,30 @@ Deno.test("every flush case runs in a place, ours beside its raw writers", async
   assertEquals(place.openCount, 0);
 });
 
+Deno.test("an open case opens, and asks a model, and reads as many rows without us; what ends a round is not timed", async () => {
+  const place = new MadeUpPlace();
+  const [small] = openCases;
+  const { cases } = await measureAll([small!], place, BUDGET, () => {});
+  assertEquals(cases[0]!.series.map(({ lane, measure, samples }) => [lane, measure, samples.length]), [
+    ["holdfast, open to write", "until ready", 6],
+    ["holdfast, first request", "until ready", 6],
+    ["parser", "until ready", 6],
+  ]);
+  // One of the events of the log is its policy or its end-seed, and none is missing.
+  assert(place.parsed.every((rows) => rows >= 1000 && rows < 1010), place.parsed.join());
+  assertEquals([place.parsed.length, place.openCount], [8, 0]);
+});
+
+Deno.test("measureAll() gives a case with long rounds its least number of them, and not more warm-up than it wants", async () => {
+  const place = new MadeUpPlace({ a: 400, b: 600 });
+  const long: LatencyCase = { ...rawCase, measure: "until ready", longRounds: { warmUpMax: 1, min: 3 } };
+  const { cases } = await measureAll([long], place, BUDGET, () => {});
+  assertEquals(cases[0]!.series.map(({ samples, measure }) => [samples.length, measure]), [
+    [3, "until ready"],
+    [3, "until ready"],
+  ]);
+});
+
 Deno.test("a batching case counts every event of a stream once, and the baseline syncs each alone", async () => {
   const place = new MadeUpPlace({ base: 0 });
   const hundred: StreamCase = batchingCases.find((each) => each.eventsPerSecond === 100)!;
@@ -116,7 +141,15 @@ Deno.test("makePayload() makes rows of exactly the size, the same each time, tha
 });
 
 Deno.test("chooseCases() takes the cases whose name begins so, and refuses a name that fits none", () => {
-  assertEquals(chooseCases([]), benchCases);
+  const large = benchCases.filter((each) => each.kind === "latency" && each.isLarge === true);
+  assertEquals(chooseCases([]), benchCases.filter((each) => !large.includes(each as LatencyCase)));
+  assertEquals(large.map(({ name }) => name), ["open 1300000 events"]);
+  assertEquals(chooseCases(["open 1300000 events"]), large);
+  assertEquals(chooseCases(["open"]).map(({ name }) => name), [
+    "open 1000 events",
+    "open 10000 events",
+    "open 100000 events",
+  ]);
   assertEquals(chooseCases(["batching 10/s", "flush 4"]).map(({ name }) => name), ["flush 4 KiB", "batching 10/s"]);
   try {
     chooseCases(["flsh"]);
