@@ -30,7 +30,8 @@ export type ErrorCode =
   | "BUFFER_FULL"
   | "TOO_LARGE"
   | "SESSION_CLOSED"
-  | "SANDBOX_UNAVAILABLE";
+  | "SANDBOX_UNAVAILABLE"
+  | "MCP_UNAVAILABLE";
 
 /**
  * The base of every refusal by the world.
@@ -244,4 +245,15 @@ export class SessionClosedError extends HoldfastError {
 export class SandboxUnavailableError extends HoldfastError {
   /** The stable code. */
   readonly code = "SANDBOX_UNAVAILABLE";
+}
+
+/**
+ * A server of tools cannot be reached, does not speak the protocol, or says more than its bounds allow. The call that met this
+ * was not sent: where it may have run, its outcome is unknown instead.
+ *
+ * Both a refusal when the server is connected and, in a log, the code of a tool's failure.
+ */
+export class McpUnavailableError extends HoldfastError {
+  /** The stable code. */
+  readonly code = "MCP_UNAVAILABLE";
 }

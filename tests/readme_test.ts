@@ -35,6 +35,22 @@ Deno.test("README: the example is at most 25 lines, runs as it stands, and leave
   }
 });
 
+Deno.test("README: the examples of the optional entries are right uses of them", async () => {
+  const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
+    .filter((code) => /holdfast\/(?:mcp|otel)"/.test(code));
+  assertEquals(examples.length, 2);
+  const folder = await Deno.makeTempDir({ prefix: "holdfast-readme-" });
+  try {
+    const files = examples.map((_, index) => `${folder}/${index}.ts`);
+    for (const [index, code] of examples.entries()) await Deno.writeTextFile(files[index]!, code);
+    const args = ["check", "--quiet", "--config", `${repositoryDir}/deno.json`, ...files];
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: folder }).output();
+    assertEquals(code, 0, new TextDecoder().decode(stderr));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
 Deno.test("README: the table of media says what the traits say", async () => {
   const root = await Deno.makeTempDir({ prefix: "holdfast-readme-" });
   await using file = openFileStore({ root });

@@ -89,6 +89,7 @@ const STATUSES: Readonly<Record<HoldfastError["code"], number>> = {
   STORAGE_LOST: 503,
   CHECKPOINT_FAILED: 503,
   SANDBOX_UNAVAILABLE: 503,
+  MCP_UNAVAILABLE: 503,
 };
 
 const TITLES: Readonly<Record<number, string>> = {

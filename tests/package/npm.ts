@@ -5,6 +5,7 @@
  */
 
 import { repositoryDir } from "../support/paths.ts";
+import { OPTIONAL_PEERS } from "../tasks/optional_peers.ts";
 
 /** The bundler whose page imports us. */
 export const VITE = "vite@8.3.8";
@@ -31,10 +32,7 @@ export async function npmVersion(): Promise<string | null> {
 export async function fillNpmCache(): Promise<string> {
   const version = await npmVersion();
   if (version === null) return "npm: not on the PATH (installs our package as a stranger does)";
-  const { imports } = JSON.parse(await Deno.readTextFile(`${repositoryDir}/deno.json`)) as {
-    imports: Record<string, string>;
-  };
-  const packages = DEPENDENCIES.flatMap((name) => imports[name]?.replace("npm:", "") ?? []);
+  const packages = await packagesOf([...DEPENDENCIES, ...OPTIONAL_PEERS]);
   const folder = await Deno.makeTempDir({ prefix: "holdfast-npm-" });
   try {
     await Deno.writeTextFile(`${folder}/package.json`, '{"private":true}');
@@ -45,6 +43,14 @@ export async function fillNpmCache(): Promise<string> {
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+/** Packages of deno.json as npm takes them, in its versions. */
+export async function packagesOf(names: readonly string[]): Promise<string[]> {
+  const { imports } = JSON.parse(await Deno.readTextFile(`${repositoryDir}/deno.json`)) as {
+    imports: Record<string, string>;
+  };
+  return names.flatMap((name) => imports[name]?.replace("npm:", "") ?? []);
 }
 
 /** Installs packages or tarballs into a project. What the cache has is not asked for again. */

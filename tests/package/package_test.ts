@@ -2,12 +2,15 @@ import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
 import { findNode, findOldestNode } from "../support/node.ts";
 import { fromFileUrl } from "../support/paths.ts";
-import { DEPENDENCIES, install, npmVersion, run } from "./npm.ts";
+import { OPTIONAL_PEERS } from "../tasks/optional_peers.ts";
+import { DEPENDENCIES, install, npmVersion, packagesOf, run } from "./npm.ts";
 import { importsOf, pack, type Packed } from "./packed.ts";
 import { writesAndReadsBack } from "./vite_page.ts";
 
 /** The only exports that may reach `node:`: a bundler for pages never meets them. */
 const NODE_EXPORTS: readonly string[] = ["./file", "./tools"];
+/** The exports that need a package which is not installed with ours. */
+const PEER_EXPORTS: readonly string[] = ["./mcp", "./otel"];
 
 Deno.test("the package of `deno task pack`", async (t) => {
   const work = await Deno.makeTempDir({ prefix: "holdfast-package-" });
@@ -21,7 +24,7 @@ Deno.test("the package of `deno task pack`", async (t) => {
     });
     if (await npmVersion() === null) {
       console.log(
-        "7 cases not run: npm is not on the PATH (the package in Node, in types, in a page that Vite builds)",
+        "9 cases not run: npm is not on the PATH (the package in Node, in types, in a page that Vite builds)",
       );
       return;
     }
@@ -31,11 +34,31 @@ Deno.test("the package of `deno task pack`", async (t) => {
         .filter((path) => path !== "").map((path) => path.replace("node_modules/", ""));
       assertEquals(installed.sort(), [packed.json.name, ...Object.keys(packed.json.dependencies ?? {})].sort());
     });
+    await t.step("without its optional peers every export but those that need them can be imported", async () => {
+      const counts = await exportCounts(await findNode(), project);
+      const missing = Object.entries(counts).filter(([, count]) => typeof count === "string");
+      assertEquals(missing.map(([path]) => path).sort(), [...PEER_EXPORTS].sort());
+      for (const [path, message] of missing) {
+        assert(OPTIONAL_PEERS.some((name) => String(message).includes(name)), `${path}: ${message}`);
+      }
+    });
+    await install(project, await packagesOf(OPTIONAL_PEERS));
+    await t.step("an MCP server is called from Node, and its call is measured", async () => {
+      assertEquals(JSON.parse(await run(await findNode(), ["mcp.mjs"], project)), {
+        reason: "completed",
+        result: "paid alice",
+        spans: ["turn", "barrier", "step", "barrier", "request", "call", "barrier", "barrier", "barrier"].map((name) =>
+          `holdfast.${name}`
+        ),
+      });
+    });
     for (const [what, find] of [["Node", findNode], ["the oldest Node it promises", findOldestNode]] as const) {
       await t.step(`every export can be imported in ${what}`, async () => {
-        const counts = JSON.parse(await run(await find(), ["exports.mjs"], project)) as Record<string, number>;
+        const counts = await exportCounts(await find(), project);
         assertEquals(Object.keys(counts).sort(), Object.keys(packed.config.exports).sort());
-        for (const [path, count] of Object.entries(counts)) assert(count > 0, `${path} exports nothing`);
+        for (const [path, count] of Object.entries(counts)) {
+          assert(typeof count === "number" && count > 0, `${path} exports nothing: ${count}`);
+        }
       });
       await t.step(`an agent in ${what} is killed inside an effect, and the next one says so and goes on`, async () => {
         await killedInsideAnEffect(project, await find());
@@ -51,6 +74,11 @@ Deno.test("the package of `deno task pack`", async (t) => {
     await Deno.remove(work, { recursive: true });
   }
 });
+
+/** How many names each export has, or why it cannot be imported. */
+async function exportCounts(node: string, project: string): Promise<Record<string, number | string>> {
+  return JSON.parse(await run(node, ["exports.mjs"], project));
+}
 
 function checkExports({ files, json, config }: Packed): void {
   assertEquals([json.name, json.version], [config.name, config.version]);
@@ -70,6 +98,11 @@ function checkExports({ files, json, config }: Packed): void {
 function checkImports({ folder, files, json }: Packed): void {
   const dependencies = Object.keys(json.dependencies ?? {}).sort();
   assertEquals(dependencies.filter((name) => !DEPENDENCIES.includes(name)), []);
+  assertEquals(Object.keys(json.peerDependencies ?? {}).sort(), [...OPTIONAL_PEERS].sort());
+  assert(
+    OPTIONAL_PEERS.every((name) => json.peerDependenciesMeta?.[name]?.optional === true),
+    "a peer is not optional",
+  );
   const used = new Set<string>();
   for (const file of files.filter((file) => /\.(js|d\.ts)$/.test(file))) {
     for (const specifier of importsOf(Deno.readTextFileSync(join(folder, file)))) {
@@ -77,14 +110,22 @@ function checkImports({ folder, files, json }: Packed): void {
         const target = join(dirname(file), specifier);
         const wanted = file.endsWith(".d.ts") ? target.replace(/\.js$/, ".d.ts") : target;
         assert(files.includes(wanted), `${file} imports ${specifier}, and the package has no ${wanted}`);
-      } else if (!specifier.startsWith("node:")) used.add(specifier);
+      } else if (!specifier.startsWith("node:")) used.add(packageOf(specifier));
     }
   }
-  assertEquals([...used].sort(), dependencies);
+  assertEquals([...used].sort(), [...dependencies, ...OPTIONAL_PEERS].sort());
   for (const [path, { import: entry }] of Object.entries(json.exports)) {
-    const nodeImports = reached(folder, entry.replace("./", "")).filter((each) => each.startsWith("node:"));
+    const found = reached(folder, entry.replace("./", ""));
+    const nodeImports = found.filter((each) => each.startsWith("node:"));
     assert(nodeImports.length === 0 || NODE_EXPORTS.includes(path), `${path} reaches ${nodeImports.join()}`);
+    const peers = found.filter((each) => OPTIONAL_PEERS.includes(packageOf(each)));
+    assert(peers.length === 0 || PEER_EXPORTS.includes(path), `${path} reaches ${peers.join()}`);
   }
+}
+
+/** `@scope/name/part` → `@scope/name`. */
+function packageOf(specifier: string): string {
+  return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
 /** Everything that a module of the package reaches, files and others. */
@@ -103,7 +144,7 @@ async function makeProject(work: string, { tarball }: Packed): Promise<string> {
   const project = `${work}/project`;
   await Deno.mkdir(project);
   await Deno.writeTextFile(`${project}/package.json`, '{"private":true,"type":"module"}');
-  for (const file of ["agent.mjs", "exports.mjs", "types.ts"]) {
+  for (const file of ["agent.mjs", "exports.mjs", "mcp.mjs", "types.ts"]) {
     await Deno.copyFile(fromFileUrl(new URL(`project/${file}`, import.meta.url)), `${project}/${file}`);
   }
   await install(project, [tarball]);

@@ -14,6 +14,8 @@ export interface PackageJson {
   readonly types: string;
   readonly exports: Readonly<Record<string, { readonly types?: string; readonly import: string }>>;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional: boolean }>>;
 }
 
 /** A tarball and what is in it. */
@@ -35,7 +37,7 @@ export interface Packed {
 /** Packs as a maintainer does (`deno task pack`), into a folder. */
 export async function pack(folder: string): Promise<Packed> {
   const tarball = `${folder}/holdfast.tgz`;
-  await run(Deno.execPath(), ["task", "pack", "--allow-dirty", "--output", tarball], repositoryDir);
+  await run(Deno.execPath(), ["task", "pack", "--output", tarball], repositoryDir);
   await run("tar", ["-xzf", tarball], folder);
   const package_ = `${folder}/package`;
   return {

@@ -46,6 +46,9 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   compaction: [...APPROVAL, "tool", "model"],
   agent: ABOVE_AGENT,
   tools: ["tool", ...TOOL],
+  // Optional entries of their own: tools of other programs; what a host measures.
+  mcp: ["tool", ...TOOL, "tools", "entry"],
+  otel: OUTSIDE,
   // An entry must name the type it returns, the store port; the port is types only.
   entry: ["adapters/*", "journal", "sql", "frame", "runtime", "errors", "store"],
   sandbox: ["errors"],
@@ -55,7 +58,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   "web/lab": [...OUTSIDE, "web", "testing"],
   testing: OUTSIDE,
   bench: OUTSIDE,
-  cli: [...OUTSIDE, "server", "testing", "bench"],
+  cli: [...OUTSIDE, "mcp", "server", "testing", "bench"],
   /** mod.ts re-exports the portable core: no adapter, no entry, nothing that needs a runtime. */
   mod: ["agent", ...ABOVE_AGENT],
 };
@@ -66,7 +69,7 @@ const TYPE_ONLY_EXTRAS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Layers that may use what only Deno or Node have. */
-const RUNTIME_LAYERS = /^(adapters\/(file|sqlite_node|postgres)|entry|tools|cli|server|sandbox|bench)$/;
+const RUNTIME_LAYERS = /^(adapters\/(file|sqlite_node|postgres)|entry|tools|mcp|cli|server|sandbox|bench)$/;
 
 /** Files of portable layers that only an entry imports and that need `node:`. */
 const RUNTIME_FILES: readonly string[] = ["src/frame/node_zstd.ts"];
@@ -77,6 +80,8 @@ const CORE_LAYERS: readonly string[] = ["mod", "agent", ...ABOVE_AGENT, "adapter
 /** Layer → npm packages it may import. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   tool: ["@cfworker/json-schema"],
+  mcp: ["@modelcontextprotocol/client"],
+  otel: ["@opentelemetry/api"],
   web: ["idb-keyval", "preact", "marked", "dompurify", "highlight.js"],
   "web/lab": ["preact"],
   server: ["hono"],

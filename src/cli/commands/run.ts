@@ -18,6 +18,7 @@ import type { Command, CommandContext, ExitCode } from "../command.ts";
 import { converse, type Dialogue, documentOf, oneTurn } from "../dialogue.ts";
 import { findSession } from "../find.ts";
 import { withHangup } from "../interrupt.ts";
+import { connectServers, MCP_FLAGS, wantedServers } from "../mcp_servers.ts";
 import { modelOf } from "../model_spec.ts";
 import { tellResumed, tellUnresolved } from "../outcomes.ts";
 import { terminalApprover } from "../question.ts";
@@ -54,6 +55,7 @@ export const run: Command = {
       "create-workspace": { help: "make that folder when it is not there" },
       "keyed-origin": { value: "URL", many: true, help: "an origin that deduplicates by Idempotency-Key" },
       sandbox: SANDBOX_FLAG,
+      ...MCP_FLAGS,
     },
     count: [0, Infinity],
   },
@@ -69,6 +71,7 @@ export const run: Command = {
     // What is wrong with a flag is said before anything is read or made.
     if (args.has("workspace")) workspaceOf(context, null);
     agentTools(context, context.cwd);
+    wantedServers(context);
     const sandbox = shellSetting(context) ?? "read-only";
     const model = modelOf(args.text("model") ?? "demo", context);
     const prompt = await promptOf(context);
@@ -110,10 +113,11 @@ async function runSession(context: CommandContext, store: SessionStore, plan: Pl
   const hasPerson = host.hasTerminal && !out.isJson;
   const shell = sandbox === "off" ? null : agentShell(context, workspace, sandbox);
   let askPerson: Approver = () => undefined;
+  await using servers = await connectServers(context);
   const agent = createAgent({
     store,
     model,
-    tools: [...agentTools(context, workspace), ...(shell === null ? [] : [shell.tool])],
+    tools: [...agentTools(context, workspace), ...(shell === null ? [] : [shell.tool]), ...servers.tools],
     approvers: hasPerson ? [(request, signal) => askPerson(request, signal)] : [],
     approvalPolicy: approve === "refuse" ? "never" : "ask",
     systemPrompt: surroundingsText(workspace, sandbox),

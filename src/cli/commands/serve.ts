@@ -13,6 +13,7 @@ import { TOKEN_FILE, tokenOfRoot } from "../../server/token_file.ts";
 import { type WorkspaceFs, workspaceTools } from "../../tools/mod.ts";
 import { agentTools, makeWorkspace } from "../agent_tools.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { connectServers, MCP_FLAGS } from "../mcp_servers.ts";
 import { modelOf } from "../model_spec.ts";
 import { type HostedShell, hostedShell, SANDBOX_FLAGS, tellShell } from "../hosted_shell.ts";
 import { surroundingsText } from "../shell.ts";
@@ -60,6 +61,7 @@ export const serveCommand: Command = {
       },
       "keyed-origin": { value: "URL", many: true, help: "an origin that deduplicates by Idempotency-Key" },
       ...SANDBOX_FLAGS,
+      ...MCP_FLAGS,
       page: { value: "DIR", help: "a built page (deno task build), served at /" },
       grace: { value: "SECONDS", help: `how long turns may go on after SIGTERM (default ${GRACE_SECONDS_DEFAULT})` },
     },
@@ -72,7 +74,8 @@ export const serveCommand: Command = {
       throw new UsageError(`Cannot use --grace "${graceSeconds}": at most ${GRACE_SECONDS_MAX}`);
     }
     const shell = hostedShell(context, workspaceDir(context));
-    const options = optionsOf(context, shell);
+    await using servers = await connectServers(context);
+    const options = optionsOf(context, shell, servers.tools);
     let token = "", isNew = false;
     const commands = hostSandbox({
       ...{ root, workspace: workspaceDir(context), report: options.report },
@@ -135,7 +138,11 @@ function pageAddress(origin: string, token: string | null): string {
   return `${origin}/ (its commands need the token: ${origin}/#token=…)`;
 }
 
-function optionsOf(context: CommandContext, shell: HostedShell): Omit<ServeOptions, "tokens"> {
+function optionsOf(
+  context: CommandContext,
+  shell: HostedShell,
+  served: readonly Tool[],
+): Omit<ServeOptions, "tokens"> {
   const { args, out, root } = context;
   const approve = args.text("approve") ?? "ask";
   if (approve !== "ask" && approve !== "refuse") {
@@ -151,7 +158,7 @@ function optionsOf(context: CommandContext, shell: HostedShell): Omit<ServeOptio
   const approveWithin = args.count("approve-within");
   const workspace = workspaceDir(context);
   makeWorkspace(workspace);
-  const tools = toolsOf(context, workspace, shell);
+  const tools = [...toolsOf(context, workspace, shell), ...served];
   const model = modelOf(args.text("model") ?? "demo", context);
   return {
     root,

@@ -1,7 +1,9 @@
 // What a stranger's editor sees. Every line with an expected error shows that a type is not `any`.
 import { createAgent, defineTool, type Session, type SessionStore } from "@holdfast/holdfast";
 import { openFileStore } from "@holdfast/holdfast/file";
+import { connectMcp } from "@holdfast/holdfast/mcp";
 import { openMemoryStore } from "@holdfast/holdfast/memory";
+import { instrumentAgent } from "@holdfast/holdfast/otel";
 
 const store: SessionStore = openFileStore({ root: "somewhere" });
 // @ts-expect-error: a root is a path
@@ -12,6 +14,11 @@ openMemoryStore({ simulate: "tape" });
 defineTool({ name: "a", description: "b", parameters: {}, effect: "certain", execute: () => "" });
 // @ts-expect-error: an agent needs a model
 createAgent({ store });
+
+// @ts-expect-error: a server is somewhere
+connectMcp({ name: "bank" });
+// @ts-expect-error: there is nothing to listen to
+instrumentAgent({});
 
 export async function last(session: Session): Promise<number> {
   // @ts-expect-error: an event has a type
