@@ -32,6 +32,7 @@ export * from "./src/runtime/runtime.ts";
 export * from "./src/storage/storage_port.ts";
 export * from "./src/storage/names.ts";
 export * from "./src/store/session_store.ts";
+export * from "./src/store/check_spilled.ts";
 export * from "./src/model/model.ts";
 export * from "./src/event/mod.ts";
 export * from "./src/fold/mod.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  checkSpilled,
   closers,
   CorruptFrameError,
   CorruptLogError,
@@ -15,12 +16,15 @@ import {
   type OpenTurn,
   openTurn,
   type SessionEvent,
+  type SpilledCheck,
   type TornTail,
   UnsupportedFormatError,
 } from "../../mod.ts";
 import { Places } from "./evidence.ts";
 import { counted } from "./format.ts";
+import { SpilledResults } from "./loss_marks.ts";
 import type { Output } from "./output.ts";
+import { spilledMember } from "./spilled_report.ts";
 import type { Target } from "./target.ts";
 
 /** What is wrong with a log. Also when it could not be read at all: then `code` says why. */
@@ -46,6 +50,10 @@ export interface Verdict {
   readonly open: OpenTurn | null;
   readonly live: boolean;
   readonly closers: readonly SessionEvent[];
+  /**
+   * The long results beside the log: damage of its own kind, because the log is whole without them. Absent when it names none.
+   */
+  readonly spilled?: SpilledCheck;
 }
 
 /** A log that was read to its end, or to its damage. The caller closes `reader`. */
@@ -53,22 +61,39 @@ export interface Inspected {
   readonly reader: LogReader;
   readonly folds: LogFolds;
   readonly places: Places;
+  readonly results: SpilledResults;
 }
 
 /** Opens a log for reading, folding every event on the way. */
 export async function inspect(target: Pick<Target, "file" | "open">, out: Output): Promise<Inspected> {
   let folds = logFold.initial();
   const places = new Places();
+  const results = new SpilledResults();
   let seen = 0;
   using line = out.progress(`reading ${target.file}`);
   const reader = await target.open({
     visit: (event, place) => {
       folds = logFold.apply(folds, event);
       places.see(event, place);
+      results.see(event);
       if (++seen % 1024 === 0) line.report(`reading ${target.file}: ${counted(seen, "event")}`);
     },
   });
-  return { reader, folds, places };
+  return { reader, folds, places, results };
+}
+
+/** Reads the long results that a log names, one at a time. */
+export async function inspectSpilled(
+  { reader, folds: { spilled: { texts } } }: Pick<Inspected, "reader" | "folds">,
+  file: string,
+  out: Output,
+): Promise<SpilledCheck> {
+  using line = out.progress(`reading what lies beside ${file}`);
+  return await checkSpilled(
+    reader,
+    texts,
+    (count) => line.report(`reading what lies beside ${file}: ${counted(count, "long result")}`),
+  );
 }
 
 /** What a log is, and everything derived from what could be read of it. */
@@ -89,6 +114,7 @@ export async function examine(target: Target, out: Output): Promise<Examined> {
   }
   const { reader, folds } = inspected;
   await using _ = reader;
+  const spilled = await inspectSpilled(inspected, target.file, out);
   const { sizeBytes, frames, nextSeq, torn, fault } = reader.state();
   const verdict: Verdict = {
     file: target.file,
@@ -104,6 +130,7 @@ export async function examine(target: Target, out: Output): Promise<Examined> {
     open: openTurn(folds.pendingCalls),
     live: target.live,
     closers: fault === null ? closers(folds) : [],
+    ...spilledMember(spilled),
   };
   return { verdict, folds };
 }

@@ -13,6 +13,7 @@ import {
   NotFoundError,
   type OpenOptions,
   StorageLostError,
+  UnsupportedFormatError,
 } from "../../mod.ts";
 import { openFileStore, openLogFile } from "../entry/file.ts";
 import type { CommandContext } from "./command.ts";
@@ -20,6 +21,8 @@ import { findSession } from "./find.ts";
 
 /** What a zstd frame begins with (RFC 8878 §3.1.1). */
 const ZSTD_MAGIC: readonly number[] = [0x28, 0xb5, 0x2f, 0xfd];
+/** What a zip archive begins with. */
+const ZIP_MAGIC: readonly number[] = [0x50, 0x4b, 0x03, 0x04];
 /** What a log that is not compressed begins with. */
 const OPENING_BRACE = 0x7b;
 
@@ -86,7 +89,7 @@ async function fileTarget(file: string, path: string): Promise<Target> {
   return {
     ...{ id: null, file, sizeBytes: statSync(real).size, encoding: encodingOf(real) },
     live: await isLive(real),
-    open: (options) => isNoLog(real) ? Promise.reject(noLog(file)) : openLogFile(real, options),
+    open: (options) => isNoLog(real) ? Promise.reject(noLog(file, real)) : openLogFile(real, options),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -110,7 +113,12 @@ function isNoLog(path: string): boolean {
   return !isBegun && first[0] !== OPENING_BRACE;
 }
 
-function noLog(file: string): CorruptLogError {
+function noLog(file: string, path: string): Error {
+  const first = firstBytes(path);
+  if (ZIP_MAGIC.every((byte, index) => first[index] === byte)) {
+    const advice = `holdfast import takes it in as a session, which can be looked at then`;
+    return new UnsupportedFormatError(`Cannot open "${file}": it is a zip archive, not a log; ${advice}`);
+  }
   const found = "not a session log: it begins neither with a zstd frame nor with {";
   return new CorruptLogError(`Cannot open "${file}": ${found}`, { offsetBytes: 0 });
 }

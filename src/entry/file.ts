@@ -18,7 +18,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { LogReader, OpenOptions, SessionStore } from "../store/session_store.ts";
 import { systemRuntime } from "./system.ts";
 
-export { archivedBlobName, crc32, type RawLogs, ZipWriter } from "../journal/mod.ts";
+export type { RawLogs, TakenLog } from "../journal/mod.ts";
 export { systemClock, systemRandom, systemRuntime } from "./system.ts";
 
 /** Where and how sessions are kept. */

@@ -8,7 +8,17 @@ import { type JournalOptions, type RawLogs, rawLogs } from "../journal/mod.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { systemRuntime } from "./system.ts";
 
-export type { LogSource, RawLogs } from "../journal/mod.ts";
+export {
+  archiveChunks,
+  type ArchivedLog,
+  type LogArchive,
+  type LogSource,
+  RAW_LOG_BYTES_MAX,
+  type RawLogs,
+  type TakenLog,
+  unpackLog,
+  type ZipBounds,
+} from "../journal/mod.ts";
 
 /**
  * The logs of a storage as bytes.

@@ -26,7 +26,10 @@ export const spilledFold: Fold<Spilled> = {
   name: "spilled",
   version: 1,
 
-  initial: () => ({ texts: ChunkedList.from<SpilledText>([], ({ digest }) => digest), pruneCount: 0 }),
+  initial: () => ({
+    texts: ChunkedList.from<SpilledText>([], ({ digest }) => digest),
+    pruneCount: 0,
+  }),
 
   apply(state: Spilled, event: SessionEvent): Spilled {
     if (isEvent(event, "compaction/prune")) return { ...state, pruneCount: state.pruneCount + 1 };

@@ -7,9 +7,10 @@
  *
  * @module
  */
-import { AlreadyExistsError, CorruptLogError, hasCode, HoldfastError, TooLargeError } from "../errors.ts";
+import { AlreadyExistsError, CorruptLogError, HoldfastError, TooLargeError } from "../errors.ts";
 import { checkAppendable, isEvent, type SessionEvent } from "../event/mod.ts";
 import { publish } from "../storage/storage_port.ts";
+import { checkSpilled, findBlob, type SpilledCheck, type SpilledName } from "../store/check_spilled.ts";
 import type { LogFault, LogReader, LogWriter } from "../store/session_store.ts";
 import { type Blobs, getBlob, putBlob } from "./blobs.ts";
 import { bytesStorage } from "./bytes_storage.ts";
@@ -38,25 +39,39 @@ export interface LogSource {
   readonly sha256: string;
 }
 
+/** A log that was taken in. */
+export interface TakenLog {
+  /** Under which it is kept. */
+  readonly id: string;
+  /** Up to where it can be read; `null` when it is whole. */
+  readonly fault: LogFault | null;
+  /** The long results it names, and those that did not come with it: they cannot be read here. */
+  readonly spilled: SpilledCheck;
+}
+
 /** Access to logs as bytes. */
 export interface RawLogs {
   /**
    * The bytes of a session's log, and the name such a file has; with blobs, of a zip archive that holds both. Events that are not
-   * durable are not in it.
+   * durable are not in it. `spilled` says which long results are lost, and so not in it either.
    *
    * @throws {NotFoundError}
    * @throws {TooLargeError} over RAW_LOG_BYTES_MAX
    */
-  read(id: string): Promise<{ readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> }>;
+  read(id: string): Promise<
+    { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer>; readonly spilled: SpilledCheck }
+  >;
   /**
-   * Keeps a log under the id in its header, byte for byte; out of an archive also the blobs. A log with a fault is kept too, and can be read up to it.
+   * Keeps a log under the id in its header, byte for byte; out of an archive also the blobs. A log with a fault is kept too, and
+   * can be read up to it. So is one whose long results did not come with it: `spilled` says which are missing.
    *
    * @param name what the file was called
+   * @param beside where the blobs are found that a bare log names, when somebody has them
    * @throws {AlreadyExistsError} when there is a session of this id, which its `sessionId` says; nothing was changed
    * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read as version 3
-   * @throws {TooLargeError} over RAW_LOG_BYTES_MAX
+   * @throws {TooLargeError} over RAW_LOG_BYTES_MAX, packed or unpacked
    */
-  take(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<{ readonly id: string; readonly fault: LogFault | null }>;
+  take(name: string, bytes: Uint8Array<ArrayBuffer>, beside?: Pick<LogReader, "getBlob">): Promise<TakenLog>;
   /** Whether a session's log was taken in here and nothing was written to it since. */
   isAsItCame(id: string): Promise<boolean>;
   /**
@@ -95,19 +110,24 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
       const name = log.slice(log.lastIndexOf("/") + 1);
       const bytes = await storage.read(log);
       // By these very bytes: the log may grow meanwhile.
-      const blobs = await namedBlobs(options, log, bytes);
-      if (blobs.length === 0) return { name, bytes };
+      const { blobs, spilled } = await namedBlobs(options, log, bytes);
+      if (blobs.length === 0) return { name, bytes, spilled };
       checkSize(
         `read the log of session "${id}" and its blobs`,
         blobs.reduce((sum, { length }) => sum + length, sizeBytes),
       );
-      return { name: ARCHIVE_NAME, bytes: await packLog(name, bytes, blobs) };
+      return { name: ARCHIVE_NAME, bytes: await packLog(name, bytes, blobs), spilled };
     },
 
-    async take(name, given) {
+    async take(name, given, beside) {
       checkSize(`take in "${name}"`, given.length);
-      const { bytes, blobs } = await unpackLog(name, given) ?? { bytes: given, blobs: [] };
-      const reader = await openLogFile({ ...options, storage: bytesStorage(name, bytes) }, name);
+      const archive = await unpackLog(name, given, { contentSizeBytesMax: RAW_LOG_BYTES_MAX });
+      const { bytes } = archive ?? { bytes: given };
+      const texts: SpilledName[] = [];
+      const visit = (event: SessionEvent) => {
+        if (isEvent(event, "result/spilled")) texts.push({ ...event.data, seq: event.seq });
+      };
+      const reader = await openLogFile({ ...options, storage: bytesStorage(name, bytes) }, name, { visit });
       try {
         const { header } = reader;
         const folder = sessionPath(header);
@@ -118,14 +138,21 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
             const message = `Cannot take in session "${header.id}": "${taken.log}" is there already`;
             throw Object.assign(new AlreadyExistsError(message), { sessionId: header.id });
           }
-          const source: LogSource = { name, sizeBytes: bytes.length, sha256: await sha256Hex(bytes) };
+          const note: LogSource = { name, sizeBytes: bytes.length, sha256: await sha256Hex(bytes) };
           // The note first: a log without it would pass for one that was always here.
           await storage.remove(folder + IMPORT_NOTE_NAME, lock);
-          await publish(storage, folder + IMPORT_NOTE_NAME, new TextEncoder().encode(JSON.stringify(source)), lock);
+          await publish(storage, folder + IMPORT_NOTE_NAME, new TextEncoder().encode(JSON.stringify(note)), lock);
           // A log never names what is not there yet.
-          for (const blob of blobs) await putBlob(blobsOf(options, folder), blob, lock);
+          const blobs = blobsOf(options, folder);
+          const source = archive ?? beside ?? null;
+          for (const digest of archive?.digests ?? new Set(texts.map(({ digest }) => digest))) {
+            const found = source === null ? null : await findBlob(source, digest);
+            if (found?.bytes) await putBlob(blobs, found.bytes, lock);
+          }
           await publish(storage, logPath(header, encodingOf(reader)), bytes, lock);
-          return { id: header.id, fault: reader.state().fault };
+          // By what can be read now, and not by what was meant to be there.
+          const spilled = await checkSpilled({ getBlob: (digest) => getBlob(blobs, digest) }, texts);
+          return { id: header.id, fault: reader.state().fault, spilled };
         } finally {
           await lock.release();
         }
@@ -158,17 +185,15 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
   };
 }
 
-/** The blobs that a log names, as far as it can be read and they are there. A log without any is not read. */
+/** The blobs that a log names, as far as it can be read and they are there. */
 async function namedBlobs(
   options: RawLogOptions,
   log: string,
   bytes: Uint8Array<ArrayBuffer>,
-): Promise<readonly Uint8Array<ArrayBuffer>[]> {
-  const folder = log.slice(0, log.lastIndexOf("/") + 1);
-  if ((await options.storage.list(`${folder}blobs/`)).length === 0) return [];
-  const digests = new Set<string>();
+): Promise<{ readonly blobs: readonly Uint8Array<ArrayBuffer>[]; readonly spilled: SpilledCheck }> {
+  const texts: SpilledName[] = [];
   const visit = (event: SessionEvent) => {
-    if (isEvent(event, "result/spilled")) digests.add(event.data.digest);
+    if (isEvent(event, "result/spilled")) texts.push({ ...event.data, seq: event.seq });
   };
   // A log of which not even the header can be read names none, and goes out all the same.
   const reader = await openLogFile({ ...options, storage: bytesStorage(log, bytes) }, log, { visit }).catch((error) => {
@@ -176,16 +201,16 @@ async function namedBlobs(
     throw error;
   });
   await reader?.close();
+  const folder = log.slice(0, log.lastIndexOf("/") + 1);
   const blobs: Uint8Array<ArrayBuffer>[] = [];
-  for (const digest of digests) {
-    const blob = await getBlob(blobsOf(options, folder), digest).catch((error) => {
-      // What is lost or damaged here cannot be given to anybody.
-      if (hasCode(error, "NOT_FOUND") || hasCode(error, "CORRUPT_FRAME")) return null;
-      throw error;
-    });
-    if (blob !== null) blobs.push(blob);
-  }
-  return blobs;
+  // Each is read once. What is lost or damaged here cannot be given to anybody.
+  const getAndKeep = async (digest: string) => {
+    const blob = await getBlob(blobsOf(options, folder), digest);
+    blobs.push(blob);
+    return blob;
+  };
+  const spilled = await checkSpilled({ getBlob: getAndKeep }, texts);
+  return { blobs, spilled };
 }
 
 type RawLogOptions = Omit<JournalOptions, "compression">;

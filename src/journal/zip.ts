@@ -1,13 +1,16 @@
 /**
- * Zip archives whose members are stored as they are: a log and its blobs as one file that every system opens.
+ * Zip archives: a log and its blobs as one file that every system opens.
  *
  * A log is compressed already, so the archive only has to hold things together, and writing that needs no library: a header
- * before each member, and a directory at the end. Archives that compress, encrypt, or need zip64 are refused by name.
+ * before each member, and a directory at the end. Members are written as they are. What somebody packed again with another
+ * program is compressed, so deflated members are read too, by the platform; other methods, encryption and zip64 are refused by
+ * name.
  *
- * @see APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12, 4.3.16
+ * @see APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12, 4.3.16; RFC 1951
  * @module
  */
 import { CorruptLogError, TooLargeError, UnsupportedFormatError } from "../errors.ts";
+import { inflate } from "./inflate.ts";
 
 /** The most members of one archive; the format's bound without zip64. */
 export const ZIP_MEMBERS_MAX = 65_535;
@@ -18,6 +21,8 @@ export const ZIP_SIZE_BYTES_MAX: number = 2 ** 32 - 1;
 const LOCAL = 0x04034b50;
 const CENTRAL = 0x02014b50;
 const END = 0x06054b50;
+const STORED = 0;
+const DEFLATED = 8;
 const LOCAL_BYTES = 30;
 const CENTRAL_BYTES = 46;
 const END_BYTES = 22;
@@ -79,7 +84,7 @@ const CRC_TABLE: Uint32Array = Uint32Array.from({ length: 256 }, (_, byte) => {
  * const zip = new ZipWriter();
  * const pieces = [zip.begin({ name: "a.txt", sizeBytes: bytes.length, crc32: crc32(bytes) }), bytes, zip.end()];
  * const whole = new Uint8Array(await new Blob(pieces).arrayBuffer());
- * if (readZip("a.zip", whole)[0]?.name !== "a.txt") throw new Error("unreachable");
+ * if ((await readZip("a.zip", whole))[0]?.name !== "a.txt") throw new Error("unreachable");
  * ```
  */
 export class ZipWriter {
@@ -164,28 +169,56 @@ export function isZip(bytes: Uint8Array): boolean {
   return bytes.length >= LOCAL_BYTES && viewOf(bytes).getUint32(0, true) === LOCAL;
 }
 
+/** What a stranger's archive may hold. */
+export interface ZipBounds {
+  /** The most members. Default ZIP_MEMBERS_MAX. */
+  readonly membersMax?: number;
+  /** The most bytes all members may have together when they are unpacked. Default ZIP_SIZE_BYTES_MAX. */
+  readonly contentSizeBytesMax?: number;
+}
+
+/** A member that was not unpacked yet. */
+export interface ZipEntry {
+  /** Its path in the archive. It means nothing outside of it, and nothing is ever written under it. */
+  readonly name: string;
+  /** Its length when it is unpacked, as the directory says. */
+  readonly sizeBytes: number;
+  /**
+   * Unpacks it, and checks it against length and sum. Never more than `sizeBytes` are in memory, whatever the bytes stand for.
+   *
+   * @throws {CorruptLogError} when it is not what the directory says
+   * @throws {UnsupportedFormatError} when it is encrypted, or compressed by another method than deflate
+   */
+  read(): Promise<Uint8Array<ArrayBuffer>>;
+}
+
 /**
- * The members of an archive, checked against their sums. Names are those in the directory, and mean nothing outside of it.
+ * What an archive holds, by its directory. Nothing is unpacked yet.
  *
  * @param name of the archive, for messages
  * @throws {CorruptLogError} when it is no whole archive
- * @throws {UnsupportedFormatError} when a member is compressed or encrypted
+ * @throws {UnsupportedFormatError} when it needs zip64
+ * @throws {TooLargeError} when it holds more than the bounds allow
  *
  * @example
  * ```ts
- * import { readZip, writeZip } from "./zip.ts";
+ * import { listZip, writeZip } from "./zip.ts";
  *
- * if (readZip("a.zip", writeZip([])).length !== 0) throw new Error("unreachable");
+ * const [entry] = listZip("a.zip", writeZip([{ name: "a.txt", bytes: new TextEncoder().encode("hello") }]));
+ * if (entry?.name !== "a.txt" || (await entry.read()).length !== 5) throw new Error("unreachable");
  * ```
  */
-export function readZip(name: string, bytes: Uint8Array<ArrayBuffer>): readonly ZipMember[] {
+export function listZip(name: string, bytes: Uint8Array<ArrayBuffer>, bounds: ZipBounds = {}): readonly ZipEntry[] {
+  const { membersMax = ZIP_MEMBERS_MAX, contentSizeBytesMax = ZIP_SIZE_BYTES_MAX } = bounds;
   const view = viewOf(bytes);
   const end = endOffset(view);
   const broken = (found: string) => new CorruptLogError(`Cannot read "${name}": ${found}`);
   if (end === null) throw broken("it is no whole zip archive");
   const count = view.getUint16(end + 10, true);
-  const members: ZipMember[] = [];
-  for (let at = view.getUint32(end + 16, true); members.length < count;) {
+  if (count > membersMax) throw tooLarge(name, `it has ${count} members, the limit is ${membersMax}`);
+  const entries: ZipEntry[] = [];
+  let contentBytes = 0;
+  for (let at = view.getUint32(end + 16, true); entries.length < count;) {
     if (at + CENTRAL_BYTES > end || view.getUint32(at, true) !== CENTRAL) throw broken("its directory is damaged");
     const [flags, method] = [view.getUint16(at + 8, true), view.getUint16(at + 10, true)];
     const [crc, storedBytes, sizeBytes] = [16, 20, 24].map((offset) => view.getUint32(at + offset, true)) as Triple;
@@ -195,19 +228,61 @@ export function readZip(name: string, bytes: Uint8Array<ArrayBuffer>): readonly 
     const local = view.getUint32(at + 42, true);
     const member = new TextDecoder().decode(bytes.subarray(at + CENTRAL_BYTES, at + CENTRAL_BYTES + nameBytes));
     at += CENTRAL_BYTES + nameBytes + extraBytes + commentBytes;
-    if (method !== 0 || (flags & 1) !== 0 || storedBytes !== sizeBytes) {
-      throw new UnsupportedFormatError(
-        `Cannot read "${name}": "${member}" in it is compressed or encrypted; archives with stored members are read`,
-      );
+    if ([storedBytes, sizeBytes, local].includes(ZIP_SIZE_BYTES_MAX)) {
+      throw new UnsupportedFormatError(`Cannot read "${name}": it is in the zip64 format`);
     }
-    if (local + LOCAL_BYTES > end || view.getUint32(local, true) !== LOCAL) throw broken(`"${member}" is not in it`);
-    const start = local + LOCAL_BYTES + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
-    if (start + sizeBytes > end) throw broken(`"${member}" is cut off`);
-    const content = bytes.slice(start, start + sizeBytes);
-    if (crc32(content) !== crc) throw broken(`"${member}" in it is damaged`);
-    members.push({ name: member, bytes: content });
+    contentBytes += sizeBytes;
+    if (contentBytes > contentSizeBytesMax) {
+      throw tooLarge(name, `unpacked it has more than ${contentSizeBytesMax} bytes`);
+    }
+    const read = async () => {
+      checkMethod(name, member, method, flags);
+      if (local + LOCAL_BYTES > end || view.getUint32(local, true) !== LOCAL) throw broken(`"${member}" is not in it`);
+      const start = local + LOCAL_BYTES + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+      if (start + storedBytes > end) throw broken(`"${member}" is cut off`);
+      const stored = bytes.slice(start, start + storedBytes);
+      const content = method === DEFLATED ? await inflate(stored, sizeBytes) : stored;
+      if (content?.length !== sizeBytes || crc32(content) !== crc) throw broken(`"${member}" in it is damaged`);
+      return content;
+    };
+    entries.push({ name: member, sizeBytes, read });
   }
+  return entries;
+}
+
+/**
+ * All members of an archive, unpacked and checked against their sums.
+ *
+ * @param name of the archive, for messages
+ * @throws what {@linkcode listZip} and {@linkcode ZipEntry.read} throw
+ *
+ * @example
+ * ```ts
+ * import { readZip, writeZip } from "./zip.ts";
+ *
+ * if ((await readZip("a.zip", writeZip([]))).length !== 0) throw new Error("unreachable");
+ * ```
+ */
+export async function readZip(
+  name: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  bounds: ZipBounds = {},
+): Promise<readonly ZipMember[]> {
+  const members: ZipMember[] = [];
+  for (const entry of listZip(name, bytes, bounds)) members.push({ name: entry.name, bytes: await entry.read() });
   return members;
+}
+
+function checkMethod(name: string, member: string, method: number, flags: number): void {
+  const wanted = "stored and deflated members are read (zip -0 stores them)";
+  const refused = (found: string) =>
+    new UnsupportedFormatError(`Cannot read "${name}": "${member}" in it is ${found}; ${wanted}`);
+  if ((flags & 1) !== 0) throw refused("encrypted");
+  if (method !== STORED && method !== DEFLATED) throw refused(`compressed by method ${method}`);
+}
+
+function tooLarge(name: string, found: string): TooLargeError {
+  return new TooLargeError(`Cannot read "${name}": ${found}`);
 }
 
 type Triple = [number, number, number];

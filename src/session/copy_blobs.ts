@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { hasCode } from "../errors.ts";
 import { isEvent, type SessionEvent } from "../event/mod.ts";
+import { findBlob, type LostText } from "../store/check_spilled.ts";
 import type { LogReader, LogWriter } from "../store/session_store.ts";
 
 /**
@@ -23,10 +23,13 @@ export function namedBlobs(events: Iterable<SessionEvent>): readonly string[] {
   return [...digests];
 }
 
+/** A blob that could not be copied, because its source has it no more. */
+export type LostBlob = Pick<LostText, "digest" | "code" | "message">;
+
 /**
  * Copies blobs from one session into another. They are durable when it resolves.
  *
- * @returns the digests that the source names and has not, or whose bytes are damaged: the copy is as incomplete as its source
+ * @returns those that the source has not, or whose bytes are damaged: the copy is as incomplete as its source
  * @throws whatever else refused a blob
  *
  * @example
@@ -44,15 +47,12 @@ export async function copyBlobs(
   source: Pick<LogReader, "getBlob">,
   target: Pick<LogWriter, "putBlob">,
   digests: readonly string[],
-): Promise<readonly string[]> {
-  const missing: string[] = [];
+): Promise<readonly LostBlob[]> {
+  const lost: LostBlob[] = [];
   for (const digest of digests) {
-    const bytes = await source.getBlob(digest).catch((error) => {
-      if (hasCode(error, "NOT_FOUND") || hasCode(error, "CORRUPT_FRAME")) return null;
-      throw error;
-    });
-    if (bytes === null) missing.push(digest);
-    else await target.putBlob(bytes);
+    const found = await findBlob(source, digest);
+    if (found.bytes === null) lost.push({ digest, code: found.code, message: found.message });
+    else await target.putBlob(found.bytes);
   }
-  return missing;
+  return lost;
 }

@@ -9,10 +9,11 @@
  * @module
  */
 import { CorruptLogError } from "../errors.ts";
-import { checkAppendable, type SessionEvent, type SessionHeader } from "../event/mod.ts";
+import { checkAppendable, isEvent, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import { bracketsFold, foldEvents, logFold, type LogFolds } from "../fold/mod.ts";
+import type { LostText, SpilledCheck } from "../store/check_spilled.ts";
 import type { EventPage, LogFault, LogWriter, SessionStore } from "../store/session_store.ts";
-import { copyBlobs, namedBlobs } from "./copy_blobs.ts";
+import { copyBlobs, type LostBlob, namedBlobs } from "./copy_blobs.ts";
 import { createLog } from "./create.ts";
 import { newSessionId } from "./id.ts";
 import { END_INHERITED_SEED } from "./own_events.ts";
@@ -46,12 +47,20 @@ export type ForkSessionOptions =
     readonly sourceId?: undefined;
   });
 
+/** A fork that was made. */
+export interface Forked {
+  readonly session: Session;
+  /** What closed its turn, when its source had failed inside of one. */
+  readonly closers: readonly SessionEvent[];
+  /** The long results it names, and those that its source has no more: the fork cannot read them either. */
+  readonly spilled: SpilledCheck;
+}
+
 /**
  * Copies a session's events into a new session, and opens that.
  *
- * The copy is durable when it resolves. A copy that fails half-way is removed.
- *
- * @returns the fork, and the closers it got when its source had failed inside of a turn
+ * The copy is durable when it resolves. A copy that fails half-way is removed. What its source has lost keeps nobody from forking
+ * it, because a fork may be the way out of a session that can write no more; `spilled` says what is lost.
  * @throws {RangeError} when `at` is no event of the source, or a turn is open after it
  * @throws {CorruptLogError} when the source is damaged and `at` does not say how much of it is wanted
  * @throws {NotFoundError} when there is no source
@@ -70,7 +79,7 @@ export type ForkSessionOptions =
  */
 export async function forkSession(
   options: ForkSessionOptions,
-): Promise<{ session: Session; closers: readonly SessionEvent[] }> {
+): Promise<Forked> {
   const { store, clock = store.runtime.clock, random = store.runtime.random } = options;
   const source = await openSource(options);
   try {
@@ -94,7 +103,7 @@ export async function forkSession(
       await copy.end();
       const { folds } = copy;
       const session = new Session({ ...options, clock, random, log, folds, inheritedEventCount, mustEndSeed: false });
-      return { session, closers: closing };
+      return { session, closers: closing, spilled: copy.spilled };
     } catch (error) {
       await discard(store, log);
       throw error;
@@ -179,10 +188,20 @@ class Copy {
   readonly #source: Pick<Source, "getBlob">;
   #batch: SessionEvent[] = [];
   #batchSize = 0;
+  readonly #lost: LostText[] = [];
 
   constructor(log: LogWriter, source: Pick<Source, "getBlob">) {
     this.#log = log;
     this.#source = source;
+  }
+
+  /** What of the long results could be copied. */
+  get spilled(): SpilledCheck {
+    return {
+      count: this.folds.spilled.texts.length,
+      missing: this.#lost.filter(({ code }) => code === "NOT_FOUND"),
+      damaged: this.#lost.filter(({ code }) => code !== "NOT_FOUND"),
+    };
   }
 
   async add(event: SessionEvent): Promise<void> {
@@ -197,10 +216,20 @@ class Copy {
     // A folder of blobs without a log would belong to nobody.
     if (digests.length > 0 && this.#log.state().sizeBytes === null) await this.#log.materialize();
     // Before the events that name them. The parent may be deleted at any time, so the fork keeps copies of its own.
-    await copyBlobs(this.#source, this.#log, digests);
+    this.#keepLost(await copyBlobs(this.#source, this.#log, digests));
     if (this.#batch.length > 0) await this.#log.append(this.#batch);
     this.#batch = [];
     this.#batchSize = 0;
+  }
+
+  #keepLost(blobs: readonly LostBlob[]): void {
+    for (const event of this.#batch) {
+      if (!isEvent(event, "result/spilled")) continue;
+      const lost = blobs.find(({ digest }) => digest === event.data.digest);
+      if (lost === undefined) continue;
+      const { callId, callSeq, sizeBytes } = event.data;
+      this.#lost.push({ seq: event.seq, callId, callSeq, sizeBytes, ...lost });
+    }
   }
 }
 

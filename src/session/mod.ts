@@ -3,9 +3,15 @@
  *
  * @module
  */
-export { copyBlobs, namedBlobs } from "./copy_blobs.ts";
+export { copyBlobs, type LostBlob, namedBlobs } from "./copy_blobs.ts";
 export { createSession, type CreateSessionOptions, ID_TRIES_MAX } from "./create.ts";
-export { FORK_BATCH_EVENTS_MAX, FORK_BATCH_SIZE_MAX, forkSession, type ForkSessionOptions } from "./fork.ts";
+export {
+  FORK_BATCH_EVENTS_MAX,
+  FORK_BATCH_SIZE_MAX,
+  type Forked,
+  forkSession,
+  type ForkSessionOptions,
+} from "./fork.ts";
 export { type CallEvidence, callEvidence, type Proof } from "./evidence.ts";
 export { newSessionId } from "./id.ts";
 export { openSession, type OpenSessionOptions, type Resumed } from "./open.ts";

@@ -29,7 +29,10 @@ Deno.test("export to a file takes long results along in an archive, and import b
     assertEquals(Deno.statSync(`${folder.path}/${name}`).size, sizeBytes);
 
     const imported = await document(["import", `${folder.path}/${name}`], { cwd: elsewhere.path });
-    assertEquals([imported.code, imported.json], [0, { id: "long", damage: null }]);
+    assertEquals([imported.code, imported.json], [
+      0,
+      { id: "long", damage: null, spilled: { count: 1, missing: [], damaged: [] } },
+    ]);
     const [before, after] = [folder, elsewhere].map(({ path }) =>
       document(["show", "long", "--limit", "all"], { cwd: path })
     );

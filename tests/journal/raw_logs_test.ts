@@ -36,7 +36,11 @@ Deno.test("rawLogs() takes a log out and in again, byte for byte, in both encodi
     const { name, bytes } = await source.logs.read("a");
     assertEquals(name, compression === "zstd" ? "session.v3.jsonl.zstd" : "session.v3.jsonl");
     const target = medium();
-    assertEquals(await target.logs.take("copy", bytes), { id: "a", fault: null });
+    assertEquals(await target.logs.take("copy", bytes), {
+      id: "a",
+      fault: null,
+      spilled: { count: 0, missing: [], damaged: [] },
+    });
     assertEquals((await target.logs.read("a")).bytes, bytes);
     assertEquals(await allEvents(target.store), await allEvents(source.store));
     assertEquals((await target.store.stat("a"))?.state, "open");

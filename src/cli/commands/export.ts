@@ -15,7 +15,8 @@ import { UsageError } from "../usage.ts";
 
 /**
  * Writes a log as JSON lines, as zstd frames, or as Markdown. The first two open again as logs with equal events. Where results
- * lie in blobs beside the log, a file becomes a zip archive of the log and the blobs, which `holdfast import` takes. Exit code 1
+ * lie in blobs beside the log, or the file's name says so, a file becomes a zip archive of the log and the blobs, which
+ * `holdfast import` takes. Exit code 1
  * when the log has a fault, or names blobs that are not there; what can be written is written.
  */
 export const exportCommand: Command = {
@@ -43,14 +44,21 @@ export const exportCommand: Command = {
       throw new UsageError("Cannot export to zstd on a terminal: give --out FILE, or redirect standard output");
     }
 
+    if (format === "md" && file?.endsWith(".zip")) {
+      throw new UsageError(
+        `Cannot export to md in "${file}": Markdown is no archive; give --out a name that ends in .md`,
+      );
+    }
+
     await using target = await findTarget(args.positionals[0]!, context);
     const { reader, folds } = await inspect(target, out);
     await using _ = reader;
     const { fault } = reader.state();
     const named = spilledDigests(folds.spilled);
     // A pipe is read as a log; a file is kept, and what it does not hold is lost with the session.
-    const isArchive = file !== null && format !== "md" && named.length > 0;
-    const name = isArchive && !file.endsWith(".zip") ? `${file}.zip` : file;
+    const isZipName = file?.endsWith(".zip") === true;
+    const isArchive = file !== null && format !== "md" && (named.length > 0 || isZipName);
+    const name = isArchive && !isZipName ? `${file}.zip` : file;
     const sink = openSink(out, cwd, name);
     const archived = isArchive ? await archiveOf(reader, format, named) : null;
     const sizeBytes = await copy(archived?.chunks ?? encodeLog(reader, format), sink);

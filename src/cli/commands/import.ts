@@ -3,16 +3,29 @@
  *
  * @module
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { isEvent, NotFoundError, type SessionEvent, StorageLostError } from "../../../mod.ts";
-import { openFileLogs } from "../../entry/file.ts";
+import {
+  isEvent,
+  type LogReader,
+  NotFoundError,
+  type SessionEvent,
+  StorageLostError,
+  TooLargeError,
+} from "../../../mod.ts";
+import { openFileLogs, openLogFile } from "../../entry/file.ts";
+import { RAW_LOG_BYTES_MAX } from "../../entry/raw_logs.ts";
 import type { Command } from "../command.ts";
+import { counted } from "../format.ts";
+import { isWhole, lossLines, lossText, spilledMember } from "../spilled_report.ts";
 
 /**
  * Takes a file in, byte for byte, under the id in its header. What was exported can have gone on elsewhere, so the log says from
- * then on that it came from outside, and every call before that is classed by the conservative rules. Exit code 1 when the log has
- * a fault: it is kept, and can be read up to it.
+ * then on that it came from outside, and every call before that is classed by the conservative rules.
+ *
+ * Long results come out of an archive, or, for a bare log, out of the folder `blobs` beside it. A log whose long results did not
+ * come with it is taken in all the same: everything else of it can be read, and what is missing is said. Exit code 1 then, and
+ * when the log has a fault: it is kept, and can be read up to it.
  */
 export const importCommand: Command = {
   spec: {
@@ -24,8 +37,11 @@ export const importCommand: Command = {
   },
   async run({ args, out, cwd, root, openStore }) {
     const file = args.positionals[0]!;
+    const path = resolve(cwd, file);
     const logs = openFileLogs({ root });
-    const { id, fault } = await logs.take(file, bytesOf(resolve(cwd, file), file));
+    const bytes = bytesOf(path, file);
+    const beside = besideOf(path);
+    const { id, fault, spilled } = await logs.take(file, bytes, beside).finally(() => beside.close());
     if (fault === null) {
       await using store = openStore();
       const salvaged: SessionEvent[] = [];
@@ -39,16 +55,32 @@ export const importCommand: Command = {
         await log.close();
       }
     }
-    out.json({ id, damage: fault });
+    out.json({ id, damage: fault, ...spilledMember(spilled) });
     out.line(`Session ${id} was taken in`);
+    if (isWhole(spilled) && spilled.count > 0) out.line(`  with ${counted(spilled.count, "long result")} beside it`);
+    if (!isWhole(spilled)) {
+      out.note(`Without all of its long results: ${lossText(spilled)}. A .zip of holdfast export brings them along`);
+      for (const line of lossLines(spilled)) out.note(`  ${line}`);
+    }
     if (fault !== null) out.note(`It can be read up to the damage: ${fault.code}: ${fault.message}`);
-    return fault === null ? 0 : 1;
+    return fault === null && isWhole(spilled) ? 0 : 1;
   },
 };
 
+/** Looked at before it is read: a file that is too large is refused, and does not fill the memory first. */
 function bytesOf(path: string, file: string): Uint8Array<ArrayBuffer> {
+  const stat: Stats = worded(file, () => statSync(path));
+  if (!stat.isFile()) throw new StorageLostError(`Cannot import file "${file}": it is not a regular file`);
+  if (stat.size > RAW_LOG_BYTES_MAX) {
+    throw new TooLargeError(`Cannot import file "${file}": ${stat.size} bytes are more than ${RAW_LOG_BYTES_MAX}`);
+  }
+  const { buffer, byteOffset, byteLength } = worded(file, () => readFileSync(path));
+  return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+}
+
+function worded<Result>(file: string, read: () => Result): Result {
   try {
-    return new Uint8Array(readFileSync(path));
+    return read();
   } catch (cause) {
     const { code, message } = cause as Error & { readonly code?: unknown };
     if (code === "ENOENT" || code === "ENOTDIR") {
@@ -56,4 +88,13 @@ function bytesOf(path: string, file: string): Uint8Array<ArrayBuffer> {
     }
     throw new StorageLostError(`Cannot import file "${file}": ${message}`, { cause });
   }
+}
+
+/** What lies beside a bare log. It is opened with the first blob that is asked for; most logs name none. */
+function besideOf(path: string): Pick<LogReader, "getBlob" | "close"> {
+  let opened: Promise<LogReader> | null = null;
+  return {
+    getBlob: async (digest) => await (await (opened ??= openLogFile(path))).getBlob(digest),
+    close: async () => await (await opened)?.close(),
+  };
 }

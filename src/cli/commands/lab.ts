@@ -74,8 +74,10 @@ async function explore({ args, out, host }: CommandContext, seed: number): Promi
   }
   if (states === 0 && !isExhaustive) throw new UsageError("Cannot use --states 0: wanted at least 1, or --exhaustive");
   const faultStates = Math.floor(states / 4);
+  // Long conversations take ten times as long to try.
+  const compactionStates = Math.floor(states / 16);
   const task = {
-    ...{ seed, randomStates: states - faultStates, faultStates },
+    ...{ seed, randomStates: states - faultStates - compactionStates, faultStates, compactionStates },
     exhaustive: isExhaustive ? Array.from({ length: EXHAUSTIVE_LETTERS_MAX }, (_, index) => index + 1) : [],
   };
   const startMs = performance.now();
@@ -92,7 +94,16 @@ async function explore({ args, out, host }: CommandContext, seed: number): Promi
     const { exhaustiveStates, violations, violationCount, media, classes, verdicts } = tally;
     const refused = media.posix.refused + media.opfs.refused;
     const document = { states: tally.states, exhaustiveStates, violations, seed, seconds: seconds() };
-    out.json({ ...document, violationCount, refused, media, classes, verdicts, smallest: smaller });
+    out.json({
+      ...document,
+      compactionStates: tally.compactionStates,
+      violationCount,
+      refused,
+      media,
+      classes,
+      verdicts,
+      smallest: smaller,
+    });
     for (const text of summary(tally, seconds())) out.line(text);
     for (const text of smaller) out.line(text);
     return violationCount === 0 ? 0 : 1;
@@ -153,7 +164,8 @@ function duration(seconds: number): string {
 }
 
 function summary(tally: LabTally, seconds: number): string[] {
-  const { states, exhaustiveStates, randomStates, faultStates, nestedStates, media, violationCount } = tally;
+  const { states, exhaustiveStates, randomStates, faultStates, compactionStates, nestedStates } = tally;
+  const { media, violationCount } = tally;
   const said = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts).sort().map(([name, times]) => `${times} ${name}`).join(", ") || "none";
   const percent = (part: number, whole: number) => `${part} (${(whole === 0 ? 0 : 100 * part / whole).toFixed(2)} %)`;
@@ -161,7 +173,8 @@ function summary(tally: LabTally, seconds: number): string[] {
     ["states", `${states} in ${duration(seconds)}, ${(states / seconds).toFixed(0)} a second`],
     [
       "of them",
-      `${exhaustiveStates} exhaustive, ${randomStates} random (${nestedStates} after an earlier crash), ${faultStates} of failing calls`,
+      `${exhaustiveStates} exhaustive, ${randomStates} random, ${faultStates} of failing calls, ` +
+      `${compactionStates} with compactions; ${nestedStates} of all after an earlier crash`,
     ],
     ...Object.entries(media).map(([name, found]) => [
       name,

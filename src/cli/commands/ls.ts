@@ -10,14 +10,18 @@ import type { Command } from "../command.ts";
 import { columns, counted, humanSize, humanTime, piece } from "../format.ts";
 import { examine, found } from "../inspect.ts";
 import type { Output } from "../output.ts";
+import { isWhole, lossText } from "../spilled_report.ts";
 
-/** Lists the sessions under the root. Exit code 1 when one is damaged. */
+/**
+ * Lists the sessions under the root. Exit code 1 when one is damaged. With `--verify` that is also one whose log is whole and that
+ * has lost a long result beside it.
+ */
 export const ls: Command = {
   spec: {
     name: "ls",
     positionals: "",
     help: "list sessions with their state: ok, open, damaged, unsupported, unchecked",
-    flags: { verify: { help: "read every log whole, so that no state is unchecked" } },
+    flags: { verify: { help: "read every log whole, and its long results, so that no state is unchecked" } },
     count: [0, 0],
   },
   async run({ args, out, root, openStore }) {
@@ -43,7 +47,7 @@ async function verified(store: SessionStore, root: string, row: SessionRow, out:
   const file = join(root, row.name);
   try {
     let lastEventTime = row.lastEventTime;
-    const { verdict: { damage, open }, folds } = await examine({
+    const { verdict: { damage, open, spilled }, folds } = await examine({
       ...row,
       file,
       open: (options) =>
@@ -60,6 +64,10 @@ async function verified(store: SessionStore, root: string, row: SessionRow, out:
       return { ...row, lastEventTime, state, reason: damage.message };
     }
     const reason = attentionText(open?.turn ?? null, folds.unresolved);
+    if (spilled !== undefined && !isWhole(spilled)) {
+      const lost = `the log is whole, and ${lossText(spilled)}`;
+      return { ...row, lastEventTime, state: "damaged", reason: reason === null ? lost : `${lost}; ${reason}` };
+    }
     return { ...row, lastEventTime, state: open === null ? "ok" : "open", reason };
   } catch (error) {
     if (hasCode(error, "NOT_FOUND")) return null;

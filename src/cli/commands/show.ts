@@ -3,14 +3,16 @@
  *
  * @module
  */
-import { deriveMessages, jsonText, type LogReader, type SessionEvent } from "../../../mod.ts";
+import { deriveMessages, jsonText, type LogReader, type SessionEvent, type SpilledCheck } from "../../../mod.ts";
 import type { Command } from "../command.ts";
 import { describeEvent, describeMessage } from "../describe.ts";
 import { evidenceLines } from "../evidence.ts";
 import { counted, humanTime } from "../format.ts";
-import { inspect } from "../inspect.ts";
+import { inspect, inspectSpilled } from "../inspect.ts";
+import { LossMarks } from "../loss_marks.ts";
 import { commandLine } from "../outcomes.ts";
 import type { Output } from "../output.ts";
+import { isWhole, lossText, spilledMember } from "../spilled_report.ts";
 import { findTarget } from "../target.ts";
 import { parseCount, type Parsed, UsageError } from "../usage.ts";
 
@@ -19,7 +21,7 @@ const SHOWN_EVENTS_DEFAULT = 1000;
 /** How many events are read at once. */
 const PAGE_EVENTS = 1000;
 
-/** Shows events or the surface. Exit code 1 when the log has a fault. */
+/** Shows events or the surface. Exit code 1 when the log has a fault, or a long result beside it is lost; those are marked. */
 export const show: Command = {
   spec: {
     name: "show",
@@ -37,17 +39,26 @@ export const show: Command = {
     const { args, out } = context;
     const range = rangeOf(args);
     await using target = await findTarget(args.positionals[0]!, context);
-    const { reader, folds, places } = await inspect(target, out);
+    const inspected = await inspect(target, out);
+    const { reader, folds, places } = inspected;
     await using _ = reader;
+    const spilled = await inspectSpilled(inspected, target.file, out);
+    const marks = new LossMarks(spilled, inspected.results);
 
     if (args.has("surface")) {
       const messages = deriveMessages(folds.surface);
-      out.json({ header: reader.header, messages, replaceGeneration: folds.surface.replaceGeneration });
-      for (const message of messages) out.line(describeMessage(message));
+      out.json({
+        header: reader.header,
+        messages,
+        replaceGeneration: folds.surface.replaceGeneration,
+        ...spilledMember(spilled),
+      });
+      const seqs = new Map([...folds.surface.nodes].map(({ message, seq }) => [message, seq]));
+      for (const message of messages) out.line(describeMessage(message) + marks.of(seqs.get(message)!));
     } else if (out.isJson) {
-      await writeDocument(reader, range, out);
+      await writeDocument(reader, range, spilled, out);
     } else {
-      await printEvents(reader, range, out);
+      await printEvents(reader, range, marks, out);
     }
     // A bare file is evidence: nothing is settled in it.
     const settle = (callSeq: number) =>
@@ -62,7 +73,8 @@ export const show: Command = {
       out.note(`Torn tail of ${counted(torn.bytes, "byte")} at offset ${torn.offsetBytes}: ${readable}`);
     }
     if (fault !== null) out.note(`${fault.code}: ${fault.message}`);
-    return fault === null ? 0 : 1;
+    if (!isWhole(spilled)) out.note(`${lossText(spilled)} (holdfast verify names them)`);
+    return fault === null && isWhole(spilled) ? 0 : 1;
   },
 };
 
@@ -101,17 +113,22 @@ async function forEachPage(
   return next < reader.state().nextSeq ? next : null;
 }
 
-async function printEvents(reader: LogReader, range: Range, out: Output): Promise<void> {
+async function printEvents(reader: LogReader, range: Range, marks: LossMarks, out: Output): Promise<void> {
   const { id, version, createdAt } = reader.header;
   out.line(`session ${id}, version ${version}, created ${humanTime(createdAt)} UTC`);
   const nextFrom = await forEachPage(reader, range, (events) => {
-    for (const event of events) out.line(describeEvent(event));
+    for (const event of events) out.line(describeEvent(event) + marks.of(event.seq));
   });
   if (nextFrom !== null) out.note(`More events follow: --from ${nextFrom}`);
 }
 
 /** One event per line, and never more than a page in memory: a log may be larger than any text can be. */
-async function writeDocument(reader: LogReader, range: Range, out: Output): Promise<void> {
+async function writeDocument(
+  reader: LogReader,
+  range: Range,
+  spilled: SpilledCheck,
+  out: Output,
+): Promise<void> {
   const { header, inheritedEventCount } = reader;
   out.jsonPiece(`{\n  "header": ${jsonText(header)},\n  "inheritedEventCount": ${inheritedEventCount},\n  "events": [`);
   let separator = "\n";
@@ -121,5 +138,8 @@ async function writeDocument(reader: LogReader, range: Range, out: Output): Prom
       separator = ",\n";
     }
   });
-  out.jsonPiece(`${separator === "\n" ? "" : "\n  "}],\n  "nextFrom": ${nextFrom}\n}\n`);
+  const lost = spilled.count === 0 ? "" : `,\n  "spilled": ${jsonText(spilled)}`;
+  out.jsonPiece(
+    `${separator === "\n" ? "" : "\n  "}],\n  "nextFrom": ${nextFrom}${lost}\n}\n`,
+  );
 }

@@ -8,10 +8,11 @@ import type { Command, CommandContext } from "../command.ts";
 import { counted, humanSize, piece } from "../format.ts";
 import { examine, type Examined, unreadable, type Verdict } from "../inspect.ts";
 import type { Output } from "../output.ts";
+import { isWhole, lossLines, lossText } from "../spilled_report.ts";
 import { findTarget } from "../target.ts";
 
 /**
- * Verifies sessions and bare log files. Exit code 1 on damage.
+ * Verifies sessions and bare log files. Exit code 1 on damage, and when a long result beside the log is lost.
  *
  * Each argument gets its row, in the order given: one that is not there or cannot be read too, with the error's code as damage.
  */
@@ -19,7 +20,8 @@ export const verify: Command = {
   spec: {
     name: "verify",
     positionals: "ID|FILE…",
-    help: "read logs whole and say what is there: frames, events, torn tail, damage, open calls, closers",
+    help:
+      "read logs whole and say what is there: frames, events, torn tail, damage, open calls, closers, long results that are lost",
     flags: {},
     count: [1, Infinity],
   },
@@ -31,11 +33,12 @@ export const verify: Command = {
       verdicts.push(verdict);
       print(out, verdict);
       printUnsettled(out, folds);
-      if (verdict.damage === null) out.line(`  ${conclusion(verdict)}`);
+      printLost(out, verdict);
+      if (verdict.damage === null && isWhole(verdict.spilled)) out.line(`  ${conclusion(verdict)}`);
       noteNesting(out, verdict, folds);
     }
     out.json(verdicts);
-    return verdicts.some((verdict) => verdict.damage !== null) ? 1 : 0;
+    return verdicts.some(({ damage, spilled }) => damage !== null || !isWhole(spilled)) ? 1 : 0;
   },
 };
 
@@ -80,6 +83,13 @@ function print(out: Output, verdict: Verdict): void {
     }
   }
   if (closers.length > 0) out.line(`  repair would add: ${closers.map((closer) => closer.type).join(", ")}`);
+}
+
+/** The log says what they were, and where; it is whole itself, and can be written. */
+function printLost(out: Output, { spilled, damage }: Verdict): void {
+  if (spilled === undefined || isWhole(spilled)) return;
+  out.line(`  damage beside the log: ${lossText(spilled)}${damage === null ? "; the log itself is whole" : ""}`);
+  for (const line of lossLines(spilled)) out.line(`    ${line}`);
 }
 
 /** What only a person or a lookup can settle. Calls that a repair would close first are listed as open instead. */
