@@ -75,7 +75,7 @@ export class AgentSession implements LoopAgent, AsyncDisposable {
     const tell = (live: LiveEvent) => watchers.tell(live);
     this.#loop = {
       ...settings,
-      tools: withReadResult(settings.tools, session),
+      tools: withReadResult(settings.tools, session, settings.models),
       session,
       agent: this,
       inbox,

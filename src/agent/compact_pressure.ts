@@ -1,6 +1,9 @@
 /**
  * Pressure: before a step, when its request would take most of the window.
  *
+ * In this order: long results that were read lose their middle; what is old is summarised; and when the request would not fit
+ * even so, also the results that nobody has read yet are cut.
+ *
  * It stands before anything is put together for the step, so that whoever adds to a step sees what the surface still holds and
  * says again what was summarised away. Whatever fails here is told, and the step goes on with the surface as it is.
  *
@@ -16,6 +19,7 @@ import {
   CompactionError,
   compactSpan,
   pruneSession,
+  pruneToFit,
 } from "../compaction/mod.ts";
 import type { Message } from "../event/mod.ts";
 import { measure, priceOfMessage } from "../fold/mod.ts";
@@ -23,7 +27,7 @@ import { messageOf } from "../tool/mod.ts";
 import { summariserOf, summaryTarget } from "./compact_summary.ts";
 import { settleWarnings, warn } from "./compact_warning.ts";
 import type { Loop } from "./loop.ts";
-import { modelFor } from "./model_boundary.ts";
+import { modelWindow } from "./model_window.ts";
 
 /**
  * A first summary is asked for only when it can stand for at least this part of the window that was never summarised before.
@@ -64,7 +68,8 @@ export async function relievePressure(loop: Loop, place: CompactionPlace, waitin
 }
 
 /**
- * Prunes and compacts while the next request would be over the threshold.
+ * Prunes and compacts while the next request would be over the threshold. Where that comes to nothing and the request could not
+ * even fit, the newest results are cut too.
  *
  * @throws {CompactionError} busy; what a compaction failed with; that the surface is still too large after all tries
  * @throws the signal's reason
@@ -87,56 +92,81 @@ export async function compactIfNeeded(
   const { session, compaction } = loop;
   const budget = budgetNow(loop);
   if (budget === null) return;
-  const { usableTokens, thresholdTokens, retainTokens } = budget;
+  const { usableTokens, thresholdTokens } = budget;
   const waitingTokens = waiting.reduce((sum, message) => sum + priceOfMessage(message), 0);
-  const isBelow = () => measure(session.folds).totalTokens + waitingTokens < thresholdTokens;
+  const requestTokens = () => measure(session.folds).totalTokens + waitingTokens;
+  const isBelow = () => requestTokens() < thresholdTokens;
   if (isBelow()) return settleWarnings(loop, "NOTHING_TO_COMPACT", "COMPACTION_PAUSED");
   if (session.folds.brackets.compaction !== null) throw busyError(session.id);
   if (compaction.prune !== null) pruneSession(session, compaction.prune);
   if (isBelow()) return;
 
+  let stuck: Stuck | null = null;
+  let failure: unknown = null;
+  try {
+    stuck = await summariseWhile(() => !isBelow(), loop, budget, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    failure = error;
+  }
+  const canPrune = compaction.prune !== null && session.folds.brackets.compaction === null;
+  // The reserve for the answer is no part of it: a request that takes some of that is still answered.
+  if (canPrune) pruneToFit(session, compaction.prune, () => requestTokens() > usableTokens);
+  if (failure !== null) throw failure;
+  if (stuck === null || isBelow()) return;
+  if (stuck.code !== null) return warn(loop, stuck.code, stuck.message);
+  const found = `it still takes ${requestTokens()} tokens, and ${thresholdTokens} are the threshold`;
+  throw new CompactionError("summary", `Cannot compact session "${session.id}" far enough: ${found}`);
+}
+
+/** Why nothing more can be summarised; without a code it was, and was not enough. */
+type Stuck =
+  | { readonly code: "NOTHING_TO_COMPACT" | "COMPACTION_PAUSED"; readonly message: string }
+  | { readonly code: null };
+
+/** @returns `null` when it is not over any more */
+async function summariseWhile(
+  isOver: () => boolean,
+  loop: Loop,
+  budget: Budget,
+  signal: AbortSignal,
+): Promise<Stuck | null> {
+  const { session, compaction } = loop;
+  const { usableTokens, thresholdTokens, retainTokens } = budget;
   // Nothing that a summary can do gets below what system prompt and tools take alone.
   if (measure(session.folds).envelopeTokens >= thresholdTokens) {
-    return warn(loop, "NOTHING_TO_COMPACT", stuckText(loop, budget));
+    return { code: "NOTHING_TO_COMPACT", message: stuckText(loop, budget) };
   }
-
   for (let round = 0; round <= compaction.compactionRetries; round++) {
     const state = breakerState(session.folds.compactions, session.clock.now(), compaction.cooldownMs);
-    if (state === "open") return warn(loop, "COMPACTION_PAUSED", pausedText(loop));
+    if (state === "open") return { code: "COMPACTION_PAUSED", message: pausedText(loop) };
     const span = chooseSpan(session.folds, { retainTokens, mayRedo: round > 0 });
     const freshTokens = span === null ? 0 : round > 0 ? span.tokens : span.freshTokens;
     if (span === null || freshTokens < usableTokens * FRESH_SHARE_MIN) {
-      return warn(loop, "NOTHING_TO_COMPACT", stuckText(loop, budget));
+      return { code: "NOTHING_TO_COMPACT", message: stuckText(loop, budget) };
     }
     const { startSeq, endSeq } = span;
     const [target, summarise] = [summaryTarget(loop), summariserOf(loop)];
     const rest = { owner: "turn", stability: "surface", target, summarise, isFlushed: false, signal } as const;
     await compactSpan(session, { startSeq, endSeq, ...rest });
     settleWarnings(loop, "NOTHING_TO_COMPACT", "COMPACTION_PAUSED");
-    if (isBelow()) return;
+    if (!isOver()) return null;
   }
-  const { totalTokens } = measure(session.folds);
-  const found = `it still takes ${totalTokens + waitingTokens} tokens, and ${thresholdTokens} are the threshold`;
-  throw new CompactionError("summary", `Cannot compact session "${session.id}" far enough: ${found}`);
+  return { code: null };
 }
 
 /** `null` when no request was made yet, or nobody knows how large the window is. */
 function budgetNow(loop: Loop): Budget | null {
-  const { session: { folds: { route } }, models, compaction } = loop;
-  if (route.header === null) return null;
-  const { provider, model, maxTokens = 0 } = route.header.config;
-  const own = modelFor(models, { provider, model });
-  const { context } = route;
-  const isLogged = context?.provider === provider && context.model === model;
-  const contextWindow = (own?.id === model ? own.contextWindow : undefined) ??
-    (isLogged ? context.contextWindow : undefined);
-  if (!Number.isSafeInteger(contextWindow) || contextWindow! <= 0) {
+  const window = modelWindow(loop);
+  if (window === null) return null;
+  const { provider, model, contextWindow, reservedTokens } = window;
+  if (contextWindow === null) {
     const found = `nobody says how large the window of ${provider}:${model} is`;
     const message = `Nothing is compacted before a request is refused as too long: ${found}`;
     warn(loop, "CAPACITY_UNKNOWN", message, `${provider}:${model}`);
     return null;
   }
-  return budgetOf(compaction, { provider, model }, contextWindow!, maxTokens);
+  return budgetOf(loop.compaction, { provider, model }, contextWindow, reservedTokens);
 }
 
 function stuckText({ session }: Loop, { usableTokens }: Budget): string {

@@ -3,27 +3,35 @@
  *
  * @module
  */
-import { READ_RESULT, readResultTool } from "../compaction/mod.ts";
+import { READ_RESULT, readResultTool, resultTokensMax } from "../compaction/mod.ts";
 import type { Session } from "../session/mod.ts";
 import type { Tool } from "../tool/mod.ts";
+import type { Loop } from "./loop.ts";
+import { modelWindow } from "./model_window.ts";
 
 /**
  * The tools of one session: those of its agent, and the one that reads what was spilled or cut in this session. A tool of the host
- * that has the same name stands.
+ * that has the same name stands. One call of it reads no more than one result may take of the window.
  *
  * @example
  * ```ts
  * import type { Session } from "../session/mod.ts";
  * import { withReadResult } from "./kept_results.ts";
+ * import { demo } from "./models/demo.ts";
  *
  * function hasIt(session: Session): boolean {
- *   return withReadResult(new Map(), session).has("read_result");
+ *   return withReadResult(new Map(), session, [demo()]).has("read_result");
  * }
  * ```
  */
-export function withReadResult(tools: ReadonlyMap<string, Tool>, session: Session): ReadonlyMap<string, Tool> {
+export function withReadResult(
+  tools: ReadonlyMap<string, Tool>,
+  session: Session,
+  models: Loop["models"],
+): ReadonlyMap<string, Tool> {
   if (tools.has(READ_RESULT)) return tools;
-  return new Map([...tools, [READ_RESULT, readResultTool((id) => id === session.id ? session : null)]]);
+  const tokensMax = () => resultTokensMax(modelWindow({ session, models })?.contextWindow ?? null);
+  return new Map([...tools, [READ_RESULT, readResultTool((id) => id === session.id ? session : null, tokensMax)]]);
 }
 
 /**

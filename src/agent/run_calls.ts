@@ -11,6 +11,7 @@ import { commitCall, dispatchCall, executionMode, type PipelineContext, prepareC
 import type { LoopPlace } from "./hooks.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Loop } from "./loop.ts";
+import { modelWindow } from "./model_window.ts";
 import { scheduleCalls } from "./schedule_calls.ts";
 
 /**
@@ -79,6 +80,7 @@ function contextOf(loop: Loop, { turn, step, signal }: LoopPlace): PipelineConte
   const { session, tools, guards, approvers, policy, hooks, spill } = loop;
   const onBody = ({ callId, callSeq, effect }: ToolCall, name: string) =>
     loop.tell({ kind: "tool-start", turn, step, callId, callSeq, name, effect });
-  const keepContent = spill === null ? undefined : spillInto(session, spill);
+  const windowTokens = () => modelWindow(loop)?.contextWindow ?? null;
+  const keepContent = spill === null ? undefined : spillInto(session, spill, windowTokens);
   return { session, tools, guards, approvers, policy, hooks, signal, onBody, keepContent };
 }

@@ -13,6 +13,7 @@ export * from "./keep_prompt.ts";
 export * from "./options.ts";
 export * from "./prune.ts";
 export * from "./prune_options.ts";
+export * from "./prune_to_fit.ts";
 export * from "./select_range.ts";
 export * from "./span.ts";
 export * from "./summary_answer.ts";

@@ -122,7 +122,10 @@ function callIdOf({ result }: ResultNode): string {
   return block?.type === "tool-result" ? block.toolCallId : "";
 }
 
-/** Where the whole text of each result is. One that was spilled is only a preview itself, so what counts is the blob. */
+/**
+ * Where the whole text of each result is. One that was spilled is only a preview itself, so what counts is the blob; one that was
+ * cut before is not whole either, so what counts is what came first.
+ */
 function locators({ nodes }: Surface, { texts }: Spilled): (node: ResultNode) => string {
   const askedAt = new Map<string, number>();
   for (const { type, seq, message } of nodes) {
@@ -134,5 +137,5 @@ function locators({ nodes }: Surface, { texts }: Spilled): (node: ResultNode) =>
     // An id may have been used before, by a call that is on the surface no more.
     if (callSeq > (askedAt.get(callId) ?? callSeq)) kept.set(callId, spillLocator(digest));
   }
-  return (node) => kept.get(callIdOf(node)) ?? resultLocator(node.seq);
+  return (node) => kept.get(callIdOf(node)) ?? resultLocator(node.originalSeq ?? node.seq);
 }

@@ -4,15 +4,13 @@
  * @module
  */
 import { isEvent } from "../event/mod.ts";
+import { priceOfText } from "../fold/mod.ts";
 import type { Session } from "../session/mod.ts";
 import { defineTool, type Tool, ToolError } from "../tool/mod.ts";
 import { digestOf, type Located, parseLocator } from "./locator.ts";
-import { spilledText } from "./spill.ts";
+import { READ_RESULT, spilledText } from "./spill.ts";
 
-/** The name of the tool. */
-export const READ_RESULT = "read_result";
-
-/** The most UTF-16 units one call reads. */
+/** The most UTF-16 units one call reads; fewer where they would take too much of the model's window. */
 export const READ_RESULT_CHARS_MAX = 16_384;
 
 /**
@@ -21,6 +19,7 @@ export const READ_RESULT_CHARS_MAX = 16_384;
  * A call reads only what belongs to its own session: a locator that names a blob of another session finds nothing.
  *
  * @param sessionOf the open session of an id
+ * @param tokensMax how many tokens one call may read now. Default: any number
  *
  * @example
  * ```ts
@@ -29,7 +28,10 @@ export const READ_RESULT_CHARS_MAX = 16_384;
  * if (readResultTool(() => null).name !== "read_result") throw new Error("unreachable");
  * ```
  */
-export function readResultTool(sessionOf: (id: string) => Session | null): Tool {
+export function readResultTool(
+  sessionOf: (id: string) => Session | null,
+  tokensMax: () => number = () => Infinity,
+): Tool {
   return defineTool({
     name: READ_RESULT,
     description:
@@ -57,7 +59,7 @@ export function readResultTool(sessionOf: (id: string) => Session | null): Tool 
       const located = parseLocator(locator);
       const text = session === null || located === null ? null : await textOf(session, located);
       if (text === null) throw new ToolError("NOT_FOUND", `there is no "${locator}" in this session`);
-      return slice(text, from, limit);
+      return slice(text, from, fittingLimit(text, from, limit, tokensMax()));
     },
   });
 }
@@ -77,6 +79,16 @@ async function resultText(session: Session, seq: number): Promise<string | null>
   const [block] = event.data.message.content;
   if (block?.type !== "tool-result") return null;
   return block.content.map((inner) => inner.type === "text" ? inner.text : `[${inner.type}]`).join("\n");
+}
+
+/** How many units from an index on take at most so many tokens, up to a limit. */
+function fittingLimit(text: string, from: number, limit: number, tokensMax: number): number {
+  let fitting = limit;
+  for (;;) {
+    const tokens = priceOfText(text.slice(from, from + fitting));
+    if (tokens <= tokensMax || fitting <= 1) return fitting;
+    fitting = Math.max(1, Math.floor(fitting * tokensMax / tokens));
+  }
 }
 
 /** Whole characters only: a pair of surrogates belongs to the part in which it begins. */

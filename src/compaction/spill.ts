@@ -11,6 +11,7 @@
 import { hasCode } from "../errors.ts";
 import type { Block, EventData } from "../event/mod.ts";
 import type { Session } from "../session/mod.ts";
+import { priceOfText } from "../fold/mod.ts";
 import { type KeepContent, OUTPUT_SIZE_MAX } from "../tool/mod.ts";
 import { spillLocator } from "./locator.ts";
 import { previewOf, utf8Length } from "./spill_preview.ts";
@@ -18,13 +19,30 @@ import { previewOf, utf8Length } from "./spill_preview.ts";
 /** How much text of a result the log and the model get inline unless the host says otherwise, in bytes of UTF-8. */
 export const INLINE_BYTES_MAX = 50_000;
 
-/** Tools whose results are never spilled: what they read would only be spilled again. */
-export const UNSPILLED_TOOLS: ReadonlySet<string> = new Set(["read", "read_file", "read_result"]);
+/** Which part of the model's window one result takes at most, where the window is known: four of them still leave it room. */
+export const RESULT_SHARE_MAX = 0.25;
+
+/**
+ * Tools whose results are not spilled for their bytes: what they read would only be spilled again. What takes too much of the
+ * model's window is spilled all the same.
+ */
+export const UNSPILLED_TOOLS: ReadonlySet<string> = new Set(["read", "read_file"]);
+
+/** The name of the tool that reads what was spilled. Its results never are. */
+export const READ_RESULT = "read_result";
 
 /** How results are spilled. */
 export interface SpillOptions {
   /** A result with more text than this, in bytes of UTF-8, is spilled. Default INLINE_BYTES_MAX. */
   readonly maxInlineBytes?: number;
+}
+
+/** How much one result may be. */
+export interface InlineBounds {
+  /** In bytes of UTF-8. */
+  readonly maxInlineBytes: number;
+  /** In tokens, by our own estimate. Default: any number. */
+  readonly maxInlineTokens?: number;
 }
 
 /** Which result it is. */
@@ -55,6 +73,8 @@ export function checkedSpillOptions({ maxInlineBytes = INLINE_BYTES_MAX }: Spill
 /**
  * Spills the long results of one session's calls. Of a nested call that is the copy in the log: the body that made it got it whole.
  *
+ * @param windowTokens how large the model's window is now; `null` when nobody knows
+ *
  * @example
  * ```ts
  * import type { Session } from "../session/mod.ts";
@@ -66,11 +86,36 @@ export function checkedSpillOptions({ maxInlineBytes = INLINE_BYTES_MAX }: Spill
  * }
  * ```
  */
-export function spillInto(session: Session, options: Required<SpillOptions>): KeepContent {
+export function spillInto(
+  session: Session,
+  { maxInlineBytes }: Required<SpillOptions>,
+  windowTokens: () => number | null = () => null,
+): KeepContent {
   return async ({ name, isNested, callId, callSeq }, content) => {
-    if (!isNested && UNSPILLED_TOOLS.has(name)) return null;
-    return await spillContent(session, { callId, callSeq }, content, options);
+    // A part of a spilled result, which the tool has fitted into the window. Spilled, nobody could ever read it.
+    if (name === READ_RESULT && !isNested) return null;
+    // The model does not read the result of a nested call, so that its window means nothing to it.
+    if (isNested) return await spillContent(session, { callId, callSeq }, content, { maxInlineBytes });
+    const maxInlineTokens = resultTokensMax(windowTokens());
+    const maxBytes = UNSPILLED_TOOLS.has(name) ? Infinity : maxInlineBytes;
+    return await spillContent(session, { callId, callSeq }, content, { maxInlineBytes: maxBytes, maxInlineTokens });
   };
+}
+
+/**
+ * How many tokens one result may take.
+ *
+ * @param windowTokens `null` when nobody knows how large the window is
+ *
+ * @example
+ * ```ts
+ * import { resultTokensMax } from "./spill.ts";
+ *
+ * if (resultTokensMax(32_000) !== 8_000 || resultTokensMax(null) !== Infinity) throw new Error("unreachable");
+ * ```
+ */
+export function resultTokensMax(windowTokens: number | null): number {
+  return windowTokens === null ? Infinity : Math.floor(windowTokens * RESULT_SHARE_MAX);
 }
 
 /**
@@ -94,17 +139,20 @@ export async function spillContent(
   session: Session,
   source: SpillSource,
   content: readonly Block[],
-  { maxInlineBytes }: Required<SpillOptions>,
+  { maxInlineBytes, maxInlineTokens = Infinity }: InlineBounds,
 ): Promise<readonly Block[] | null> {
   const text = textOf(content);
-  if (text === null || text.length * 3 <= maxInlineBytes) return null;
+  if (text === null || (text.length * 3 <= maxInlineBytes && text.length <= maxInlineTokens)) return null;
   const sizeBytes = utf8Length(text);
-  if (sizeBytes <= maxInlineBytes) return null;
+  const tokens = maxInlineTokens === Infinity ? 0 : priceOfText(text);
+  if (sizeBytes <= maxInlineBytes && tokens <= maxInlineTokens) return null;
+  // So many bytes of this text take about so many tokens.
+  const fittingBytes = tokens <= maxInlineTokens ? Infinity : Math.floor(sizeBytes * maxInlineTokens / tokens);
 
   const kept = await keep(session, text).catch(() => null);
   const shown = (locator: string | null) =>
     previewOf(text, sizeBytes, {
-      sizeBytesMax: maxInlineBytes,
+      sizeBytesMax: Math.min(maxInlineBytes, fittingBytes),
       notice: (omittedBytes) => spillNotice(omittedBytes, sizeBytes, locator),
     });
   if (kept !== null) {

@@ -27,6 +27,8 @@ export interface SurfaceNode {
   readonly message: Message;
   /** The whole data of a `tool/result`, which a replacement must repeat; `null` for the other types. */
   readonly result: EventData["tool/result"] | null;
+  /** Of a result that was cut: seq of the one that came first, which is whole, however often it was cut since. */
+  readonly originalSeq?: number;
 }
 
 /** The surface of a log. */
@@ -42,7 +44,7 @@ export interface Surface {
 /** Follows the surface events. An event with a {@linkcode surfaceProblem} changes nothing but `fault`. */
 export const surfaceFold: Fold<Surface> = {
   name: "surface",
-  version: 1,
+  version: 2,
 
   initial: () => ({ nodes: ChunkedList.from<SurfaceNode>([], ({ seq }) => seq), replaceGeneration: 0, fault: null }),
 
@@ -56,7 +58,11 @@ export const surfaceFold: Fold<Surface> = {
     const span = spanOf(state, event);
     return span === null ? { ...state, nodes: state.nodes.with(node) } : {
       ...state,
-      nodes: state.nodes.withSpan(span.first, span.last, node),
+      nodes: state.nodes.withSpan(
+        span.first,
+        span.last,
+        node.result === null ? node : cutNode(state, node, span.first),
+      ),
       replaceGeneration: state.replaceGeneration + 1,
     };
   },
@@ -177,6 +183,12 @@ function nodeOf(event: SessionEvent): SurfaceNode | null {
     return { seq, type: event.type, message: event.data.message, result: null };
   }
   return null;
+}
+
+/** A result may replace only one other result. */
+function cutNode({ nodes }: Surface, node: SurfaceNode, index: number): SurfaceNode {
+  const { seq, originalSeq = seq } = nodes.at(index)!;
+  return { ...node, originalSeq };
 }
 
 function spanOf(state: Surface, event: SessionEvent): { first: number; last: number } | null {

@@ -293,7 +293,11 @@ Deno.test("a log goes out with its blobs as one archive, and comes in again with
 
   const elsewhere = new MemoryStorage({ simulate: "disk" });
   const logs = openRawLogs(elsewhere);
-  assertEquals(await logs.take("mail.zip", bytes), { id: "s1", fault: null });
+  assertEquals(await logs.take("mail.zip", bytes), {
+    id: "s1",
+    fault: null,
+    spilled: { count: 1, missing: [], damaged: [] },
+  });
   assertEquals(await logs.isAsItCame("s1"), true);
   await using other = openMemoryStore({ storage: elsewhere });
   const log = await other.open("s1", "read");
