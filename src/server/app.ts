@@ -163,7 +163,10 @@ export function createServerApp(parts: ServerParts): HoldfastServer {
     }
     if (origin !== null) {
       response.headers.set("access-control-allow-origin", origin);
-      response.headers.set("access-control-expose-headers", "location, retry-after, holdfast-damage");
+      response.headers.set(
+        "access-control-expose-headers",
+        "location, retry-after, holdfast-damage, holdfast-missing-results",
+      );
     }
     response.headers.append("vary", "origin");
     return response;

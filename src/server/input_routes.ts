@@ -1,13 +1,22 @@
 /**
- * What a person says to a session: input, cancel, and what became of an effect.
+ * What a person says to a session: input, cancel, compact, and what became of an effect.
  *
  * @module
  */
 import { Hono } from "hono";
-import { type AgentSession, heardSeq, isEvent, type Message, NotFoundError, settleByPerson } from "../../mod.ts";
+import {
+  type AgentSession,
+  type Compacted,
+  CompactionError,
+  heardSeq,
+  isEvent,
+  type Message,
+  NotFoundError,
+  settleByPerson,
+} from "../../mod.ts";
 import { hex } from "./auth.ts";
 import { Refusal } from "./problem.ts";
-import { CANCEL, ID, IDEMPOTENCY_KEY, INPUT, type Input, type InputView, SETTLEMENT } from "./schemas.ts";
+import { CANCEL, COMPACT, ID, IDEMPOTENCY_KEY, INPUT, type Input, type InputView, SETTLEMENT } from "./schemas.ts";
 import { jsonBody, type ServerEnv, tenantOf, textCheck } from "./validate.ts";
 
 const checkId = textCheck(ID, "the id of a session");
@@ -44,6 +53,12 @@ export function inputRoutes() {
       hosted.agent.cancel({ kind: "user" }, c.req.valid("json"));
       return c.json({ status: hosted.agent.status }, 202);
     })
+    .post("/sessions/:id/compact", jsonBody(COMPACT), async (c) => {
+      const id = await checkId(c.req.param("id"));
+      if (c.get("isDraining")()) throw new Refusal(503, "DRAINING", "Cannot compact: the server is going down");
+      const compacted = await tenantOf(c).sessions.use(id, ({ agent }) => compact(agent));
+      return c.json({ compacted });
+    })
     .post("/sessions/:id/settle", jsonBody(SETTLEMENT), async (c) => {
       const id = await checkId(c.req.param("id"));
       const { callSeq, verdict, note } = c.req.valid("json");
@@ -60,6 +75,22 @@ export function inputRoutes() {
       });
       return c.json({ callSeq, verdict, seq });
     });
+}
+
+/** Somebody else was first; the summariser failed; the medium refused. */
+const COMPACTION_STATUSES = { cancelled: 409, changed: 409, summary: 502, commit: 503, persistence: 503 } as const;
+
+/** Whoever asked may be gone before the summary is there; it is made all the same. */
+async function compact(agent: AgentSession): Promise<Compacted | null> {
+  try {
+    return await agent.compact();
+  } catch (error) {
+    if (!(error instanceof CompactionError)) throw error;
+    const { code, message } = error;
+    if (code === "busy") throw new Refusal(409, "SESSION_RUNNING", message);
+    // What the provider said is in the log, at the end of the compaction.
+    throw new Refusal(COMPACTION_STATUSES[code], "COMPACTION_FAILED", message, { reason: code });
+  }
 }
 
 /** Queues an input, durable when it resolves. */

@@ -10,6 +10,10 @@ export const BODY_SIZE_BYTES_MAX: number = 1024 * 1024;
 export const IMPORT_SIZE_BYTES_MAX: number = 64 * 1024 * 1024;
 /** The most text all rows of a log that is imported may have together, in UTF-16 units: compressed, little is much. */
 export const IMPORT_CONTENT_LENGTH_MAX: number = 256 * 1024 * 1024;
+/** How many members an archive that is imported may have: the log and its long results. */
+export const IMPORT_MEMBERS_MAX = 10_000;
+/** The most bytes the members of such an archive may have together when they are unpacked. */
+export const IMPORT_UNPACKED_BYTES_MAX: number = 256 * 1024 * 1024;
 /** How long a body may take to arrive, in milliseconds. */
 export const BODY_MS_MAX = 30_000;
 /** The most text all headers of a request may have together, in UTF-16 units. */

@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from "../../mod.ts";
 import {
   ANSWERS,
   CANCEL,
+  COMPACT,
   DECISION,
   DELETE_QUERY,
   EFFECT_KEY,
@@ -35,8 +36,8 @@ export interface Operation {
   readonly body?: JsonObject;
   /** Content types of a body that is no JSON. */
   readonly bytes?: readonly string[];
-  /** Status, and what is answered: a name of `ANSWERS`, a content type, or nothing. */
-  readonly answers: Readonly<Record<number, string | null>>;
+  /** Status, and what is answered: a name of `ANSWERS`, a content type or one of several, or nothing. */
+  readonly answers: Readonly<Record<number, string | null | readonly string[]>>;
   /** Whether it is answered without a token. */
   readonly isOpen?: true;
 }
@@ -98,6 +99,14 @@ export const OPERATIONS: readonly Operation[] = [
     answers: { 202: "Status" },
   },
   {
+    method: "post",
+    path: "/v1/sessions/{id}/compact",
+    summary:
+      "Summarises the conversation, between turns: the model reads less, the log keeps everything. Durable when this is answered",
+    body: COMPACT,
+    answers: { 200: "Compaction" },
+  },
+  {
     method: "get",
     path: "/v1/sessions/{id}/events",
     summary:
@@ -129,16 +138,18 @@ export const OPERATIONS: readonly Operation[] = [
   {
     method: "get",
     path: "/v1/sessions/{id}/export",
-    summary: "The log as a file. Of a damaged one what lies before the damage, named in the header Holdfast-Damage",
+    summary:
+      "The log as a file; with long results beside it, a zip archive of the log and them. Of a damaged log what lies before the damage, named in the header Holdfast-Damage; Holdfast-Missing-Results counts long results that are lost",
     query: EXPORT_QUERY,
-    answers: { 200: "application/x-ndjson" },
+    answers: { 200: ["application/x-ndjson", "application/zstd", "application/zip"] },
   },
   {
     method: "post",
     path: "/v1/sessions/import",
-    summary: "Takes a log in, whatever its encoding. All of it, or nothing",
+    summary:
+      "Takes a log in, whatever its encoding, or a zip archive of a log and its long results. All of what came, or nothing; the answer says which long results did not come with it",
     query: IMPORT_QUERY,
-    bytes: ["application/zstd", "application/x-ndjson", "application/octet-stream"],
+    bytes: ["application/zstd", "application/x-ndjson", "application/zip", "application/octet-stream"],
     answers: { 201: "Imported" },
   },
 ];
@@ -208,8 +219,11 @@ function parametersOf({ path, query, headers }: Operation): JsonObject[] {
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
-function responseOf(answer: string | null): JsonObject {
+function responseOf(answer: string | null | readonly string[]): JsonObject {
   if (answer === null) return { description: "Done" };
+  if (typeof answer !== "string") {
+    return { description: "Done", content: Object.fromEntries(answer.map((type) => [type, {}])) };
+  }
   if (answer.includes("/")) return { description: "Done", content: { [answer]: {} } };
   const schema = { $ref: `#/components/schemas/${answer}` };
   const content: JsonObject = { "application/json": { schema } };

@@ -22,6 +22,7 @@ export type ServerCode =
   | "ALREADY_DECIDED"
   | "QUESTION_CLOSED"
   | "SESSION_RUNNING"
+  | "COMPACTION_FAILED"
   | "DRAINING"
   | "EFFECT_GONE"
   | "LEDGER_FULL"
@@ -109,6 +110,7 @@ const TITLES: Readonly<Record<number, string>> = {
   429: "Too Many Requests",
   431: "Request Header Fields Too Large",
   500: "Internal Server Error",
+  502: "Bad Gateway",
   503: "Service Unavailable",
   507: "Insufficient Storage",
 };

@@ -97,6 +97,9 @@ export const DECISION: Schema<DecisionBody> = object({
   argumentsDigest: { ...DIGEST, description: "Of the arguments that were shown; required when the question has one" },
 }, ["decision"]);
 
+/** See the route: a compaction takes nothing yet. */
+export const COMPACT: Schema<Record<never, never>> = object({});
+
 /** What a person found out about a call whose outcome is unknown. */
 export interface Settlement {
   readonly callSeq: number;
@@ -234,6 +237,26 @@ const UNKNOWN_OUTCOME = object({ callSeq: SEQ, callId: TEXT, name: TEXT, argumen
   "arguments",
 ]);
 
+const LOST_TEXT = object({
+  seq: { ...SEQ, description: "Of the result/spilled" },
+  callId: TEXT,
+  callSeq: SEQ,
+  digest: DIGEST,
+  sizeBytes: SEQ,
+  code: TEXT,
+  message: TEXT,
+}, ["seq", "callId", "callSeq", "digest", "sizeBytes", "code", "message"]);
+
+const SPILLED = object({
+  count: { ...SEQ, description: "How many long results the log names" },
+  missing: {
+    type: "array",
+    items: LOST_TEXT,
+    description: "Those that did not come with it: they cannot be read here",
+  },
+  damaged: { type: "array", items: LOST_TEXT },
+}, ["count", "missing", "damaged"]);
+
 /** The answers, by name, for the OpenAPI document. */
 export const ANSWERS: Readonly<Record<string, JsonObject>> = {
   SessionSummary: object(SUMMARY_PROPERTIES, Object.keys(SUMMARY_PROPERTIES)),
@@ -274,7 +297,21 @@ export const ANSWERS: Readonly<Record<string, JsonObject>> = {
   Input: object({ messageId: TEXT, seq: SEQ, repeated: { type: "boolean" } }, ["messageId", "seq", "repeated"]),
   Status: object({ status: { enum: ["idle", "running"] } }, ["status"]),
   Settled: object({ callSeq: SEQ, verdict: TEXT, seq: SEQ }, ["callSeq", "verdict", "seq"]),
-  Imported: object({ id: TEXT, events: SEQ }, ["id", "events"]),
+  Imported: object({ id: TEXT, events: SEQ, spilled: SPILLED }, ["id", "events", "spilled"]),
+  Compaction: object({
+    compacted: {
+      type: ["object", "null"],
+      description: "What was replaced; null when there was nothing to compact",
+      properties: {
+        compactionId: TEXT,
+        shadowedCount: SEQ,
+        shadowedTokens: SEQ,
+        checkpointTokens: SEQ,
+        summarySeq: SEQ,
+        replacementSeq: SEQ,
+      },
+    },
+  }, ["compacted"]),
   Effect: {
     type: "object",
     properties: {

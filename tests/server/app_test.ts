@@ -72,6 +72,8 @@ Deno.test("hc<ServerApp>: a typed client does everything a person needs, and ask
     headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/x-ndjson" },
   });
   assertEquals([imported.status, (await imported.json()).id], [201, "b"]);
+  const compacted = await client.v1.sessions[":id"].compact.$post({ param, json: {} });
+  assertEquals((await compacted.json()).compacted, null);
   const cancelled = await client.v1.sessions[":id"].cancel.$post({ param, json: {} });
   assertEquals((await cancelled.json()).status, "idle");
   assertEquals((await client.v1.sessions[":id"].$delete({ param, query: {} })).status, 204);
@@ -140,11 +142,12 @@ Deno.test("problems are RFC 9457 with our codes, and name what was found", async
   assert(wrong.problems.length > 0);
   await server.json("/v1/sessions", { body: { id: "a" }, status: 201 });
   assertEquals((await server.json("/v1/sessions", { body: { id: "a" }, status: 409 })).code, "ALREADY_EXISTS");
-  for (const path of ["inputs", "settle", "cancel", "approvals/q"]) {
+  for (const path of ["inputs", "settle", "cancel", "compact", "approvals/q"]) {
     const bodies: Record<string, unknown> = {
       inputs: { text: "x" },
       settle: { callSeq: 1, verdict: "absent" },
       cancel: {},
+      compact: {},
       "approvals/q": { decision: "rejected" },
     };
     assertEquals(
