@@ -17,6 +17,7 @@ import type {
   Proof,
   SessionEvent,
   SessionRow,
+  SpilledCheck,
   StorageTraits,
   StreamChunk,
 } from "../mod.ts";
@@ -97,18 +98,23 @@ export interface PageCalls {
   };
   /** What the model sees now. */
   surface: { readonly ask: { readonly id: string }; readonly answer: readonly Message[] };
-  /** The log's bytes as they are on the medium, whole. */
+  /** The log's bytes as they are on the medium, whole; with long results beside it, a zip archive of both. `spilled` says which are lost. */
   export: {
     readonly ask: { readonly id: string };
-    readonly answer: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };
+    readonly answer: {
+      readonly name: string;
+      readonly bytes: Uint8Array<ArrayBuffer>;
+      readonly spilled: SpilledCheck;
+    };
   };
   /**
    * Takes a log file in, byte for byte. An open turn is closed by the conservative rules at its first write-open. A damaged log
-   * is kept for reading and `fault` says what is wrong with it; one whose header can not be read is refused.
+   * is kept for reading and `fault` says what is wrong with it; one whose header can not be read is refused. `spilled` says which
+   * long results did not come with it.
    */
   import: {
     readonly ask: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> };
-    readonly answer: { readonly id: string; readonly fault: LogFault | null };
+    readonly answer: { readonly id: string; readonly fault: LogFault | null; readonly spilled: SpilledCheck };
   };
   delete: { readonly ask: { readonly id: string }; readonly answer: null };
   /** Starts over after `STORAGE_LOST`: the sessions that are gone are not missed any more, and the medium is opened anew. */

@@ -53,8 +53,12 @@ export function fakeConnection(scene: Scene, calls: { verb: PageVerb; ask: unkno
     send: () => ({ seq: scene.events.length }),
     answer: () => ({ isFirst: true }),
     compact: () => ({ isStarted: scene.events.length > 0 }),
-    export: () => ({ name: "session.v3.jsonl.zstd", bytes: new Uint8Array([0x28, 0xb5, 0x2f, 0xfd]) }),
-    import: () => ({ id: view.id, fault: null }),
+    export: () => ({
+      name: "session.v3.jsonl.zstd",
+      bytes: new Uint8Array([0x28, 0xb5, 0x2f, 0xfd]),
+      spilled: { count: 0, missing: [], damaged: [] },
+    }),
+    import: () => ({ id: view.id, fault: null, spilled: { count: 0, missing: [], damaged: [] } }),
     forgetLost: () => ({ sessionIds: [] }),
     model: () => ({ name: "demo" }),
   };

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { defineTool, StorageLostError } from "../../mod.ts";
 import { MemoryStorage, openMemoryStore } from "../../src/entry/memory.ts";
+import { readZip } from "../../src/journal/mod.ts";
 import { KNOWN_KEY } from "../../web/worker/known_sessions.ts";
 import { FakeBrowser, type FakeTab } from "./fake_browser.ts";
 
@@ -153,11 +154,42 @@ Deno.test("an exported log is the file, and comes back byte for byte", async () 
   const elsewhere = new FakeBrowser();
   const other = await elsewhere.open("other");
   const taken = { name: "copy.zstd", bytes: new Uint8Array(bytes) };
-  assertEquals(await other.client.call("import", taken), { id, fault: null });
+  assertEquals(await other.client.call("import", taken), {
+    id,
+    fault: null,
+    spilled: { count: 0, missing: [], damaged: [] },
+  });
   assertEquals((await other.client.call("export", { id })).bytes, bytes);
   assertEquals((await other.client.call("import", taken).catch((error) => error)).code, "ALREADY_EXISTS");
   const { events } = await tab.client.call("history", { id, from: 0, limit: 1000 });
   assertEquals((await other.client.call("history", { id, from: 0, limit: 1000 })).events, events);
+});
+
+Deno.test("an exported session with long results is an archive of both; a bare log comes back and says what did not", async () => {
+  const text = "long 漢 ".repeat(10_000);
+  const list = defineTool({
+    name: "list_files",
+    description: "",
+    parameters: { type: "object" },
+    effect: "none",
+    execute: () => text,
+  });
+  const browser = new FakeBrowser({ tools: [list] });
+  const { tab, id } = await withSession(browser, "list the files");
+  const { name, bytes, spilled } = await tab.client.call("export", { id });
+  assertEquals([name, spilled], ["session.zip", { count: 1, missing: [], damaged: [] }]);
+  const members = await readZip(name, bytes);
+  assertEquals(members.map(({ bytes }) => bytes.length).at(-1), new TextEncoder().encode(text).length);
+
+  const other = await new FakeBrowser().open("other");
+  const taken = await other.client.call("import", { name, bytes: new Uint8Array(bytes) });
+  assertEquals(taken, { id, fault: null, spilled: { count: 1, missing: [], damaged: [] } });
+  assertEquals((await other.client.call("export", { id })).bytes, bytes);
+  const third = await new FakeBrowser().open("third");
+  const bare = await third.client.call("import", { name: members[0]!.name, bytes: members[0]!.bytes });
+  assertEquals(bare.spilled.missing.map(({ code }) => code), ["NOT_FOUND"]);
+  const again = await third.client.call("export", { id });
+  assertEquals([again.name, again.spilled.missing.length], ["session.v3.jsonl.zstd", 1]);
 });
 
 Deno.test("a file that is no log is refused with a code; a damaged log is kept, and shown up to its damage", async () => {

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { SessionRow } from "../../mod.ts";
+import type { SessionRow, SpilledCheck } from "../../mod.ts";
 import type {
   BankEntry,
   CrashPoint,
@@ -25,6 +25,9 @@ import type { Memory, UnsentInput } from "./memory.ts";
 import { announcementOf, isSettled, type PageState, START } from "./page_state.ts";
 import { isToldElsewhere } from "./problems.ts";
 import { nameIn, type NameTask, nextToName } from "./session_names.ts";
+
+/** No failure: the conversation is as short as it can be. */
+const NOTHING_TO_COMPACT: WireError = { code: "NOTHING_TO_COMPACT", message: "There is nothing to compact yet." };
 
 /** How long the first answer of a worker may take before the page says that something is wrong. */
 export const HELLO_WAIT_MS = 2000;
@@ -187,8 +190,11 @@ export class PageStore {
   async #command(text: string): Promise<boolean> {
     this.#set({ draft: "" });
     if (text === "/compact" && this.#state.view !== null) return await this.compact();
-    const found = text === "/compact" ? "there is no conversation yet" : "it takes no arguments";
-    this.report(new TypeError(`Cannot run /compact: ${found}`), this.#state.view?.id ?? null);
+    if (text === "/compact") {
+      this.report(NOTHING_TO_COMPACT);
+      return true;
+    }
+    this.report(new TypeError("Cannot run /compact: it takes no arguments"), this.#state.view?.id ?? null);
     return false;
   }
 
@@ -209,7 +215,7 @@ export class PageStore {
     return this.#tryHere(async (client, id) => {
       const { isStarted } = await client.call("compact", { id });
       if (isStarted) this.#set({ announcement: "Compacting the conversation." });
-      else this.report({ code: "NOTHING_TO_COMPACT", message: "There is nothing to compact yet" }, id);
+      else this.report(NOTHING_TO_COMPACT, id);
     });
   }
 
@@ -249,18 +255,33 @@ export class PageStore {
   /** The log's bytes, or `null` after a problem, which is then shown. */
   async exported(): Promise<{ readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> } | null> {
     let answer = null;
-    await this.#tryHere(async (client, id) => answer = await client.call("export", { id }));
+    await this.#tryHere(async (client, id) => {
+      answer = await client.call("export", { id });
+      this.#reportLost(answer.spilled, "are lost, and are not in the export. Everything else is", id);
+    });
     return answer;
   }
 
   /** Takes a log in and shows it. */
   import(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<boolean> {
     return this.#try(async (client) => {
-      const { id, fault } = await client.call("import", { name, bytes });
+      const { id, fault, spilled } = await client.call("import", { name, bytes });
       this.#set({ rows: await client.call("list", {}) });
+      const lost = spilled.missing.length + spilled.damaged.length;
+      if (lost > 0) {
+        const message =
+          `${lost} of ${spilled.count} long results did not come with this log. Everything else of it is ` +
+          "here; the .zip that an export writes brings them along";
+        this.report({ code: "NOT_FOUND", message }, id);
+      }
       // A log that is damaged says so where it is shown, in the line of who may write it.
       if (!await this.open(id) && fault !== null) this.report(fault, id);
     });
+  }
+
+  #reportLost({ count, missing, damaged }: SpilledCheck, found: string, id: string): void {
+    const lost = missing.length + damaged.length;
+    if (lost > 0) this.report({ code: "NOT_FOUND", message: `${lost} of ${count} long results ${found}` }, id);
   }
 
   /** Removes a session for good. */

@@ -40,6 +40,15 @@ export function ProblemCard({ store, problem, name, onOpened }: {
       </div>
     );
   }
+  if (code === "NOTHING_TO_COMPACT") {
+    // An answer, and nothing that went wrong.
+    return (
+      <div class="card problem calm" role="status">
+        <p>{message}</p>
+        <button type="button" class="quiet" aria-label="Dismiss" onClick={() => store.dismiss(number)}>✕</button>
+      </div>
+    );
+  }
   return (
     <div class="card problem" role="alert">
       <p>

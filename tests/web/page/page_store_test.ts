@@ -8,6 +8,7 @@ import { fakeConnection, logOf, payment, type Scene } from "../../browser/fake_c
 
 const ID = "01ky3v7m2q8r5t";
 const SCENE: Scene = { events: logOf(payment("pay 10 to alice", "done")), view: {} };
+const NONE_SPILLED = { count: 0, missing: [], damaged: [] };
 const DIED: WireError = { code: "WORKER_DIED", message: "the worker is gone" };
 
 /** A store over workers that the test holds in its hands. */
@@ -324,7 +325,7 @@ Deno.test("PageStore.import() of a damaged log leaves the damage to the line of 
   } as const;
   const setup = new Setup({ events: SCENE.events, view: { role: { kind: "read-only", fault } } });
   await setup.store.start();
-  setup.overrides.import = () => Promise.resolve({ id: ID, fault });
+  setup.overrides.import = () => Promise.resolve({ id: ID, fault, spilled: NONE_SPILLED });
   assertEquals(await setup.store.import("a.zstd", new Uint8Array(4)), true);
   setup.workers[0]!.tell({ kind: "problem", id: ID, error: { ...fault, message: "Cannot open session: damaged" } });
   assertEquals(setup.store.state.problems, []);
@@ -360,6 +361,37 @@ Deno.test("PageStore.send() takes /compact as a command: the model never reads i
   assertMatch(store.state.problems.at(-1)!.message, /takes no arguments/);
   assertEquals(await store.send("/compactor"), true);
   assertEquals(setup.verbs("send").length, 1);
+});
+
+Deno.test("PageStore.send() of /compact before there is a conversation says calmly that there is nothing to compact", async () => {
+  const setup = new Setup();
+  setup.last = null;
+  const { store } = setup;
+  await store.start();
+  assertEquals(store.state.view, null);
+  assertEquals(await store.send("/compact"), true);
+  assertEquals(store.state.problems.map(({ code, message }) => [code, message]), [
+    ["NOTHING_TO_COMPACT", "There is nothing to compact yet."],
+  ]);
+  assertEquals([setup.verbs("create").length, setup.verbs("compact").length, setup.verbs("send").length], [0, 0, 0]);
+});
+
+Deno.test("PageStore.import() says how many long results did not come with a log", async () => {
+  const setup = new Setup();
+  await setup.store.start();
+  const lost = {
+    seq: 4,
+    callId: "c",
+    callSeq: 2,
+    digest: "0".repeat(64),
+    sizeBytes: 9,
+    code: "NOT_FOUND",
+    message: "m",
+  };
+  setup.overrides.import = () =>
+    Promise.resolve({ id: ID, fault: null, spilled: { count: 3, missing: [lost], damaged: [] } });
+  assertEquals(await setup.store.import("a.jsonl", new Uint8Array(4)), true);
+  assertMatch(setup.store.state.problems.at(-1)!.message, /^1 of 3 long results did not come with this log/);
 });
 
 Deno.test("PageStore.compact() says it when there is nothing to compact", async () => {
