@@ -62,6 +62,24 @@ Deno.test("on a disk where only prefixes are left no log is refused", async () =
   }
 });
 
+Deno.test("lives with long results, requests that are too long, and compactions: nothing false is said, and a new compaction can run", async () => {
+  const tally = await runLab({ seed: 1, compactionStates: 600, bench: { decodeFrame } });
+  assertEquals(tally.violations, []);
+  console.log(told(tally));
+  assertEquals(tally.compactionStates, tally.states);
+  assert(tally.nestedStates > 100, `only ${tally.nestedStates} states after an earlier crash`);
+  // The letters do what they stand for: of all crashes of one life, some come late enough to see it.
+  const unit = parseUnit("random:posix:none:long-long-over-long-fold-say/", 3);
+  const most = (type: string, trials: readonly Trial[]) =>
+    Math.max(
+      ...trials.map(({ tried: { trace: { appended } } }) =>
+        appended.flatMap(({ rows }) => rows).filter((row) => (row as { readonly type: string }).type === type).length
+      ),
+    );
+  const trials = await replayUnit(unit, undefined, { decodeFrame });
+  assertEquals(["result/spilled", "compaction/summary", "compaction/end"].map((type) => most(type, trials)), [3, 2, 2]);
+});
+
 Deno.test("random lives with crashes inside of recoveries, and failing calls: nothing false is said", async () => {
   const total = emptyTally();
   for (const seed of [1, 2]) {

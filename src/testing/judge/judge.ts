@@ -9,6 +9,7 @@
  */
 import { type Case, readCase } from "./case.ts";
 import { checkClasses } from "./classes.ts";
+import { checkCompaction } from "./compaction.ts";
 import type { DecodeFrame } from "./frames.ts";
 import { checkIdempotent } from "./idempotent.ts";
 import { checkIntent, checkWindow } from "./intent.ts";
@@ -33,7 +34,7 @@ export interface JudgeOptions {
 const CHECKS: readonly ((found: Case) => void)[] = [
   ...[checkIntent, checkClasses, checkUnresolved, checkVerdicts, checkWindow, checkAcknowledged, checkInvented],
   ...[checkBytes, checkRepair],
-  ...[checkIdempotent, checkTranscript, checkWriters, checkDuplicates, checkLiveness],
+  ...[checkIdempotent, checkTranscript, checkCompaction, checkWriters, checkDuplicates, checkLiveness],
 ];
 
 /**

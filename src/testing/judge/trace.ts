@@ -23,6 +23,11 @@ export interface LabTrace {
    * the crash then took the whole log nobody has lied, and nothing can be asked of what it held. Left out: the name was durable.
    */
   readonly isNameDurable?: boolean;
+  /**
+   * The full names of files and folders that this crash, or one before it, took, because a medium that defers names had not made
+   * theirs durable. Default: none.
+   */
+  readonly lostNames?: readonly string[];
   /** The process that crashed. Processes of a run are counted from 0; one that dies while it recovers is one of them too. */
   readonly incarnation: number;
   /** The step of the crash. */
@@ -170,6 +175,7 @@ export const CHECKERS = [
   "bytes-equal",
   "repair-idempotent",
   "well-formed-transcript",
+  "lawful-compaction",
   "single-writer",
   "no-duplicate-effect",
   "liveness",

@@ -9,8 +9,9 @@ import { createJudge, type Files, type Violation } from "../judge/mod.ts";
 import { type CrashBounds, type CrashState, type SimulatedMedium, simulatedMedium } from "../media/mod.ts";
 import { diceOf, seedFrom } from "./dice.ts";
 import { rest } from "./lab_clock.ts";
-import { labTools, LEDGER_TOOLS } from "./lab_tools.ts";
+import { dumpTool, labTools, LEDGER_TOOLS } from "./lab_tools.ts";
 import { LabProcess, type Workshop } from "./lab_process.ts";
+import { COMPACTING } from "./letters.ts";
 import { type Candidate, CrashWatch, KILLED, Run, type StateChoice } from "./moment.ts";
 import { remembering } from "./remembering.ts";
 import { StageDoor } from "./stage.ts";
@@ -69,6 +70,8 @@ const CONTENT_BYTES_MAX = 16 * 1024 * 1024;
  */
 export class LabBench {
   readonly #workshop: Workshop;
+  /** With the tool that the letters of long conversations call. */
+  readonly #longWorkshop: Workshop;
   readonly #judge: TrialOptions["judge"];
   readonly #keepsClosed: boolean;
   readonly #bounds: Partial<CrashBounds>;
@@ -77,6 +80,7 @@ export class LabBench {
     const codec = options.codec ?? portableZstd();
     const door = new StageDoor();
     this.#workshop = { door, tools: labTools(door), codec: remembering(codec) };
+    this.#longWorkshop = { ...this.#workshop, tools: [...this.#workshop.tools, dumpTool(door)] };
     const decodeFrame = options.decodeFrame ?? ((frame: Uint8Array) => codec.decompress(frame, CONTENT_BYTES_MAX));
     this.#judge = createJudge({ decodeFrame });
     this.#bounds = options.bounds ?? {};
@@ -178,7 +182,8 @@ export class LabBench {
       const { operation, kind, isSticky } = unit.fault;
       medium.failAt({ operation, kind, sticky: isSticky });
     }
-    const life = new LabProcess(this.#workshop, run, medium, this.#options(unit, log));
+    const options = this.#options(unit, log);
+    const life = new LabProcess(options.workshop, run, medium, options);
     const letters = unit.lives[0]!;
     const opened = await life.create();
     if (opened.kind !== "open") {
@@ -228,8 +233,10 @@ export class LabBench {
 
   #options(unit: Unit, log: string): TrialOptions {
     const { medium, compression, seed, kind } = unit;
+    const isLong = unit.lives.flat().some((letter) => COMPACTING.includes(letter));
     return {
-      ...{ workshop: this.#workshop, judge: this.#judge, medium, compression, seed, log, ledgerTools: LEDGER_TOOLS },
+      ...{ mustCompact: isLong, workshop: isLong ? this.#longWorkshop : this.#workshop },
+      ...{ judge: this.#judge, medium, compression, seed, log, ledgerTools: LEDGER_TOOLS },
       ...{ lockHeldAfterDeath: 0, letters: [], watch: null, isChancy: kind === "random" },
     };
   }

@@ -1,16 +1,16 @@
 /**
  * The crash lab: workloads on simulated media, every state that a crash can leave, and a judge that looks at each.
  *
- * Three parts. *Exhaustive*: all crash states of all workloads of up to three batches. *Random*: long lives in which answers are
+ * Four parts. *Exhaustive*: all crash states of all workloads of up to three batches. *Random*: long lives in which answers are
  * late or lost, with crashes inside of recoveries and after them. *Faults*: each call of the medium fails in turn, once and for
- * good. A seed and a unit replay everything.
+ * good. *Compaction*: lives like the random ones, with long results, requests that are too long, and compactions. A seed and a unit replay everything.
  *
  * @module
  */
 import { type BenchOptions, LabBench, type Trial } from "./bench.ts";
 import { diceOf, seedFrom } from "./dice.ts";
 import { ALPHABET } from "./letters.ts";
-import { exhaustiveUnits, faultUnits, randomUnits } from "./plan.ts";
+import { compactionUnits, exhaustiveUnits, faultUnits, randomUnits } from "./plan.ts";
 import { withQuickDigests } from "./quick_digest.ts";
 import { count, emptyTally, type LabTally } from "./tally.ts";
 import { COMPRESSIONS, MEDIA, type Unit } from "./unit.ts";
@@ -27,6 +27,8 @@ export interface LabOptions {
   readonly randomStates?: number;
   /** At least so many states of failing calls, or all that one-letter workloads have; default 0. */
   readonly faultStates?: number;
+  /** At least so many states of lives with compactions; default 0. */
+  readonly compactionStates?: number;
   /** This thread does every `of`-th unit, from `index` on. Default: all of them. */
   readonly share?: { readonly index: number; readonly of: number };
   readonly bench?: BenchOptions;
@@ -71,6 +73,11 @@ export function runLab(options: LabOptions): Promise<LabTally> {
     index = 0;
     for (const unit of randomUnits(options.seed)) {
       if (tally.randomStates >= share1(options.randomStates)) break;
+      if (isMine()) await run(unit);
+    }
+    index = 0;
+    for (const unit of compactionUnits(options.seed)) {
+      if (tally.compactionStates >= share1(options.compactionStates)) break;
       if (isMine()) await run(unit);
     }
     index = 0;

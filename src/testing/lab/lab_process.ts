@@ -24,6 +24,7 @@ import type { ZstdCodec } from "../../frame/zstd_codec.ts";
 import type { SimulatedMedium } from "../media/mod.ts";
 import { type Dice, diceOf, seedFrom } from "./dice.ts";
 import { type Ended, LabClock } from "./lab_clock.ts";
+import { LAB_INLINE_BYTES_MAX } from "./lab_tools.ts";
 import { type Letter, REPEATING, repeatStep, stepsOf, traitsOf } from "./letters.ts";
 import type { Run } from "./moment.ts";
 import type { StageDoor } from "./stage.ts";
@@ -96,6 +97,7 @@ export class LabProcess {
       store: this.#store,
       model: this.model,
       tools: workshop.tools,
+      spill: { maxInlineBytes: LAB_INLINE_BYTES_MAX },
       approvers: (workshop.approvers ?? [async () => {
         if (chance !== null) await this.clock.pause(chance.below(400));
         return this.#answer;
@@ -124,7 +126,7 @@ export class LabProcess {
    * @param mark tells it apart from every other batch of the run
    */
   async play(session: AgentSession, letter: Letter, mark: string): Promise<Ended<unknown>> {
-    const { answer, isCancelled } = traitsOf(letter);
+    const { answer, isCancelled, isCompacted = false } = traitsOf(letter);
     this.#answer = answer;
     const unknown = session.session.folds.unresolved.effects.findLast(({ isClosed }) => isClosed);
     const isRepeated = REPEATING.includes(letter) && unknown !== undefined;
@@ -139,7 +141,12 @@ export class LabProcess {
     }
     const ended = await this.clock.run(session.send(letter));
     world.observer = look;
-    return ended;
+    return isCompacted && ended.kind === "done" ? await this.compact(session) : ended;
+  }
+
+  /** Compacts as a person does, between turns. That there is nothing to compact is fine. */
+  async compact(session: AgentSession): Promise<Ended<unknown>> {
+    return await this.clock.run(session.compact());
   }
 
   /** The last seq that reading gives; −1 when there is no event or no log that can be read. */
@@ -185,6 +192,8 @@ export class LabModel implements Model {
   readonly provider = "lab";
   readonly id = "m";
   readonly requests: ModelRequest[] = [];
+  /** What it was asked to summarise. */
+  readonly summaries: ModelRequest[] = [];
   /** Answers until a script is played. */
   #first: Model | null;
   #steps: readonly ScriptStep[] = [];
@@ -207,6 +216,10 @@ export class LabModel implements Model {
   ): ReturnType<Model["stream"]> extends infer Stream
     ? Stream extends AsyncIterable<infer Chunk> ? AsyncGenerator<Chunk> : never
     : never {
+    if (request.purpose === "compaction") {
+      this.summaries.push(request);
+      return yield* scripted([SUMMARY]).stream(request, signal);
+    }
     this.requests.push(request);
     if (this.#first !== null) return yield* this.#first.stream(request, signal);
     yield* scripted([this.#steps[this.#next++] ?? IDLE]).stream(request, signal);
@@ -214,6 +227,8 @@ export class LabModel implements Model {
 }
 
 const IDLE: ScriptStep = [{ text: "ok" }];
+/** The shortest there is: where anything can be compacted at all, this is smaller. */
+const SUMMARY: ScriptStep = [{ text: "." }];
 
 /** An approver of whom the world remembers what was allowed. */
 function remembered(approver: Approver, { granted }: World): Approver {

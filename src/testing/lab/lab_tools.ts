@@ -28,7 +28,7 @@ export interface LabToolTraits {
 }
 
 /** The name of a tool of the lab. */
-export type LabToolName = "look" | "pay" | "put" | "send" | "mail" | "tip";
+export type LabToolName = "dump" | "look" | "pay" | "put" | "send" | "mail" | "tip";
 
 /** Every tool of the lab. */
 export const LAB_TOOLS: readonly LabToolTraits[] = [
@@ -40,6 +40,17 @@ export const LAB_TOOLS: readonly LabToolTraits[] = [
   { name: "tip", effect: "keyed", dedupe: "by-key", asks: false, reconciles: true, isParallel: true },
 ];
 
+/** The tool whose results are kept beside the log; only where letters call it, so that nothing else changes. */
+const DUMP: LabToolTraits = {
+  ...{ name: "dump", effect: "none", dedupe: "by-state", asks: false, reconciles: false, isParallel: false },
+};
+
+/** How much text of a result the agents of the lab keep inline, in bytes. */
+export const LAB_INLINE_BYTES_MAX = 800;
+
+/** How long a result of that tool is, in characters. */
+const DUMP_LENGTH = 1600;
+
 /** Tools whose success means that the ledger has an entry. */
 export const LEDGER_TOOLS: readonly string[] = LAB_TOOLS.filter(({ effect }) => effect !== "none").map(({ name }) =>
   name
@@ -48,6 +59,11 @@ export const LEDGER_TOOLS: readonly string[] = LAB_TOOLS.filter(({ effect }) => 
 /** Makes the tools of a lab. Each call goes to the world of whoever runs when its body begins. */
 export function labTools(door: StageDoor): readonly Tool[] {
   return LAB_TOOLS.map((traits) => labTool(traits, door));
+}
+
+/** Makes the tool whose results are kept beside the log. */
+export function dumpTool(door: StageDoor): Tool {
+  return labTool(DUMP, door);
 }
 
 function labTool(traits: LabToolTraits, door: StageDoor): Tool {
@@ -85,6 +101,8 @@ async function perform(traits: LabToolTraits, args: string, call: ToolCall, door
   const { world, clock, incarnation, record, chance } = door.stage;
   const { effectKey, callId, callSeq, signal } = call;
   record.body(incarnation, callId, callSeq);
+  // Each result is another one, so that each is another blob.
+  if (traits.name === "dump") return `${callId} `.repeat(DUMP_LENGTH).slice(0, DUMP_LENGTH);
   if (traits.effect === "none") return "seen";
   const { name: tool, dedupe } = traits;
   const order: Order = { effectKey, tool, callId, incarnation, argsDigest: digestOf(args), arguments: args, dedupe };

@@ -22,6 +22,10 @@ interface LetterTraits {
   readonly answer: "allowed-once" | "rejected";
   /** Whether the turn is cancelled as soon as a request is under way. */
   readonly isCancelled: boolean;
+  /** Whether the first request is refused as longer than the window. */
+  readonly isTooLong?: boolean;
+  /** Whether the person compacts when the turn is over. */
+  readonly isCompacted?: boolean;
 }
 
 const ALLOWED = { answer: "allowed-once", isCancelled: false } as const;
@@ -44,14 +48,25 @@ export const LETTERS = {
   },
   again: { says: "the call whose outcome is unknown once more, with equal arguments", calls: [], ...ALLOWED },
   nay: { says: "the same, and whoever is asked refuses", calls: [], answer: "rejected", isCancelled: false },
+  long: { says: "a call whose result is kept beside the log", calls: ["dump"], ...ALLOWED },
+  over: {
+    says: "a request that is longer than the window, compacted and made again",
+    calls: [],
+    isTooLong: true,
+    ...ALLOWED,
+  },
+  fold: { says: "an input and a text answer, then a compaction by hand", calls: [], isCompacted: true, ...ALLOWED },
 } as const satisfies Readonly<{ [name: string]: LetterTraits }>;
 
 /** Letters that mean something only where a crash has left an unknown: they do not belong to workloads that are explored wholly. */
 export const REPEATING: readonly Letter[] = ["again", "nay"];
 
+/** Letters about long conversations: a part of its own, because their states are too many to be explored wholly. */
+export const COMPACTING: readonly Letter[] = ["long", "over", "fold"];
+
 /** Every other letter, in the order of the alphabet. */
 export const ALPHABET: readonly Letter[] = (Object.keys(LETTERS) as Letter[]).filter((name) =>
-  !REPEATING.includes(name)
+  !REPEATING.includes(name) && !COMPACTING.includes(name)
 );
 
 /** How a letter behaves. */
@@ -79,10 +94,13 @@ export function repeatStep(mark: string, { name, arguments: args }: { name: stri
   return [{ call: { id: `${mark}r`, name, arguments: args } }];
 }
 
+const TOO_LONG = { code: "CONTEXT_WINDOW_EXCEEDED", message: "the request is longer than the window" };
+
 /** What the model answers to the input of a letter. `mark` tells equal letters apart: it is in the arguments and in the ids. */
 export function stepsOf(letter: Letter, mark: string): readonly ScriptStep[] {
-  const { calls } = traitsOf(letter);
-  if (calls.length === 0) return [[{ text: "ok" }]];
+  const { calls, isTooLong = false } = traitsOf(letter);
+  const refused: readonly ScriptStep[] = isTooLong ? [[{ error: TOO_LONG }]] : [];
+  if (calls.length === 0) return [...refused, [{ text: "ok" }]];
   const proposed = calls.map((name, index) => ({
     call: { id: `${mark}${"ab"[index]}`, name, arguments: { n: `${mark}${index}` } },
   }));
@@ -100,5 +118,5 @@ export function stepsOf(letter: Letter, mark: string): readonly ScriptStep[] {
  * ```
  */
 export function lettersInWords(): readonly (readonly [Letter, string])[] {
-  return [...ALPHABET, ...REPEATING].map((letter) => [letter, traitsOf(letter).says]);
+  return [...ALPHABET, ...REPEATING, ...COMPACTING].map((letter) => [letter, traitsOf(letter).says]);
 }

@@ -6,7 +6,7 @@
 export * from "./bench.ts";
 export * from "./crash_lab.ts";
 export { countExhaustive, EXHAUSTIVE_LETTERS_MAX, type LabOptions, replayUnit, runLab } from "./lab.ts";
-export { ALPHABET, type Letter, lettersInWords, workloads } from "./letters.ts";
+export { ALPHABET, COMPACTING, type Letter, lettersInWords, workloads } from "./letters.ts";
 export { minimise, MINIMISE_UNITS_MAX } from "./minimise.ts";
 export {
   addTally,

@@ -16,6 +16,8 @@ export class Run {
   incarnation: number;
   /** Whether somebody who is no process of ours may remove files in this run. */
   hasRemover: boolean;
+  /** Names that crashes took, because the medium had not made them durable. */
+  lostNames: readonly string[];
 
   /** A fresh one, or a copy. */
   constructor(other?: Run) {
@@ -24,6 +26,7 @@ export class Run {
     this.world = other === undefined ? new World(this.steps) : other.world.fork(this.steps);
     this.incarnation = other?.incarnation ?? 0;
     this.hasRemover = other?.hasRemover ?? false;
+    this.lostNames = other?.lostNames ?? [];
   }
 
   /** The same run at the same moment, to go on by itself. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { diceOf, seedFrom } from "./dice.ts";
-import { ALPHABET, type Letter, REPEATING, workloads } from "./letters.ts";
+import { ALPHABET, COMPACTING, type Letter, REPEATING, workloads } from "./letters.ts";
 import { COMPRESSIONS, FAULT_KINDS, type FaultKind, MEDIA, type Unit } from "./unit.ts";
 
 /** How many processes the lives of a `random` unit have at most, and how many letters each of them. */
@@ -35,6 +35,19 @@ export function* randomUnits(seed: number): Generator<Unit> {
       ...{ kind: "random" as const, medium: MEDIA[index % 2]!, compression: COMPRESSIONS[(index >> 1) % 2]! },
       ...{ seed: unitSeed, lives },
     };
+  }
+}
+
+/** `random` units about long conversations, without end: each first life has a letter of them, and often several. */
+export function* compactionUnits(seed: number): Generator<Unit> {
+  let index = 0;
+  for (const unit of randomUnits(seedFrom(seed, 4))) {
+    const dice = diceOf(seedFrom(unit.seed, 4));
+    const [first = [], ...others] = unit.lives.map((life) =>
+      life.map((letter) => dice.oneIn(2) ? dice.pick(COMPACTING) : letter)
+    );
+    const always = COMPACTING[index++ % COMPACTING.length]!;
+    yield { ...unit, lives: [["long", ...first, always].slice(0, LETTERS_PER_LIFE_MAX + 2) as Letter[], ...others] };
   }
 }
 

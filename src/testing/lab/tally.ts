@@ -5,6 +5,7 @@
  */
 import type { Trial } from "./bench.ts";
 import type { CheckerName } from "../judge/mod.ts";
+import { COMPACTING } from "./letters.ts";
 import { MEDIA, type MediumKind, unitText } from "./unit.ts";
 
 /** How many violations are kept whole; the others are only counted. */
@@ -38,7 +39,9 @@ export interface LabTally {
   exhaustiveStates: number;
   randomStates: number;
   faultStates: number;
-  /** Crashes inside of a recovery or after one, among `randomStates`. */
+  /** Of lives with compactions; they count in none of the three before. */
+  compactionStates: number;
+  /** Crashes inside of a recovery or after one, among `randomStates` and `compactionStates`. */
   nestedStates: number;
   units: number;
   media: Record<MediumKind, MediumTally>;
@@ -62,7 +65,15 @@ export interface LabTally {
  */
 export function emptyTally(): LabTally {
   return {
-    ...{ states: 0, exhaustiveStates: 0, randomStates: 0, faultStates: 0, nestedStates: 0, units: 0 },
+    ...{
+      states: 0,
+      exhaustiveStates: 0,
+      randomStates: 0,
+      faultStates: 0,
+      compactionStates: 0,
+      nestedStates: 0,
+      units: 0,
+    },
     media: { posix: { states: 0, refused: 0, forgotten: 0 }, opfs: { states: 0, refused: 0, forgotten: 0 } },
     ...{ classes: {}, verdicts: {}, violationCount: 0, violations: [] },
   };
@@ -74,7 +85,8 @@ export function count(tally: LabTally, trial: Trial): void {
   const medium = tally.media[unit.medium];
   tally.states++;
   medium.states++;
-  if (unit.kind === "all") tally.exhaustiveStates++;
+  if (unit.lives.flat().some((letter) => COMPACTING.includes(letter))) tally.compactionStates++;
+  else if (unit.kind === "all") tally.exhaustiveStates++;
   else if (unit.kind === "random") tally.randomStates++;
   else tally.faultStates++;
   if (tried.trace.incarnation > 0) tally.nestedStates++;
@@ -121,6 +133,7 @@ const SUMS = [
   "exhaustiveStates",
   "randomStates",
   "faultStates",
+  "compactionStates",
   "nestedStates",
   "units",
   "violationCount",

@@ -25,6 +25,8 @@ export interface TrialOptions extends ProcessOptions {
   readonly lockHeldAfterDeath: number;
   /** What the process after the crash does when it goes on. Always a `say` behind it. */
   readonly letters: readonly Letter[];
+  /** Whether the process after the crash must be able to compact. */
+  readonly mustCompact?: boolean;
   /** What is done instead of that, under the model of the workshop. */
   readonly afterwards?: (session: AgentSession) => Promise<unknown>;
   /** Watches the recovery and what follows for states of further crashes; `null` where nobody wants them. */
@@ -61,8 +63,10 @@ export async function tryState(candidate: Candidate, options: TrialOptions): Pro
   const appended = [...run.record.batches];
   const acknowledgedThroughSeq = run.record.acknowledgedThroughSeq;
   const calls = run.record.calls();
+  run.lostNames = [...run.lostNames, ...candidate.state.lostNames()];
   const medium = candidate.state.medium({ lockHeldAfterDeath: options.lockHeldAfterDeath });
   const image = medium.snapshot();
+  const { lostNames } = run;
 
   const flying = [...run.world.flying];
   run.world.drop();
@@ -109,6 +113,7 @@ export async function tryState(candidate: Candidate, options: TrialOptions): Pro
     appended,
     effects,
     isNameDurable: candidate.isNameDurable,
+    lostNames,
     requests: after.requests,
     writers: run.record.writers(),
     liveness: after.liveness,
@@ -195,7 +200,7 @@ async function goOn(run: Run, medium: SimulatedMedium, first: Opened, options: T
     return { ...NOTHING_AFTER, reopened, liveness: { refused: first.code } };
   }
   const { wentOn, next } = await live(run, medium, life, again.session, options);
-  const requests = life.model.requests;
+  const requests = [...life.model.requests, ...life.model.summaries];
   medium.kill(life.name);
   run.record.turn(life.name, "left");
   return { liveness: wentOn ? "went-on" : "stuck", reopened, requests, next, found: [] };
@@ -221,6 +226,12 @@ async function live(
   if (options.afterwards !== undefined) {
     const ended = await life.clock.run(options.afterwards(session));
     if (ended.kind !== "done") return { wentOn: false, next: [] };
+  }
+  if (options.mustCompact === true && options.lockHeldAfterDeath === 0) {
+    // The first request tells what the recovery wrote, before anything of it is summarised.
+    for (const act of [() => life.play(session, "say", `${run.incarnation}y`), () => life.compact(session)]) {
+      if ((await act()).kind !== "done") return { wentOn: false, next: watch?.candidates ?? [] };
+    }
   }
   // A lock of the dead is refused so many times, also to whoever starts the session anew.
   for (let tries = 0; tries <= options.lockHeldAfterDeath; tries++) {

@@ -10,9 +10,11 @@ import {
   bytesOf,
   type CrashPlan,
   encode,
+  frameOf,
   joined,
   LOG,
   messagesOf,
+  own,
   STEP,
   Story,
   traceOf,
@@ -1084,6 +1086,139 @@ function refused(trace: LabTrace, code: string): LabTrace {
   };
 }
 
+const BLOB = new TextEncoder().encode("a long result");
+const DIGEST = "d".repeat(64);
+const BLOB_NAME = `${FOLDER}/blobs/${DIGEST}`;
+
+/** A turn whose log names a blob. */
+function spilling(): LabTrace {
+  const story = opened();
+  story.add("result/spilled", { callId: "c0", callSeq: 0, digest: DIGEST, sizeBytes: BLOB.length }, own);
+  return traceOf({ story: story.flush(), repair: (s) => s.closeTurn() });
+}
+
+/** Between turns, these events of a compaction; a name is its type, `!` is an end with an error. */
+function compacting(...names: readonly string[]): LabTrace {
+  const story = opened().end();
+  let startSeq = 0;
+  for (const name of names) {
+    const ids = { compactionId: "k", turn: null };
+    if (name === "start") startSeq = story.add("compaction/start", ids);
+    else if (name === "summary") story.add("compaction/summary", ids);
+    else if (name === "end") story.add("compaction/end", ids);
+    else if (name === "!") story.add("compaction/end", { ...ids, error: "no connection" });
+    else if (name === "seed") story.endSeed();
+    else if (name === "title") story.add("session/title", { title: "t" });
+    else {
+      const [asked] = story.rows.filter(({ type }) => type === "user/message");
+      const message = {
+        id: "k",
+        role: "user",
+        content: [{ type: "text", text: "before" }],
+        source: { kind: "plugin" },
+      };
+      const { seq } = asked!;
+      const summarySeq = story.rows.length - 1;
+      story.add("user/message", message, {
+        surfaceOp: { op: "replace", startSeq: seq, endSeq: seq },
+        sourceEventSeqs: [startSeq, summarySeq, seq].filter((source, at, all) => all.indexOf(source) === at),
+      });
+    }
+  }
+  return traceOf({ story: story.flush() });
+}
+
+/** What a crash may leave of compactions and of results beside the log: nothing of it breaks a promise. */
+export const LAWFUL_COMPACTIONS: Readonly<Record<string, () => LabTrace>> = {
+  "a blob that is there": () => withBlob(spilling(), frameOf(BLOB)),
+  "a blob whose name the medium had not made durable": () => ({ ...spilling(), lostNames: [`${FOLDER}/blobs`] }),
+  "a whole compaction": () => compacting("start", "summary", "replacement", "end"),
+  "one that failed": () => compacting("start", "!"),
+  "a start alone": () => compacting("start"),
+  "a start alone, and a whole one in the next lifecycle": () =>
+    compacting("start", "seed", "start", "summary", "replacement", "end"),
+  "cut off before its replacement": () => compacting("start", "summary"),
+  "cut off before its end": () => compacting("start", "summary", "replacement"),
+  "cut off before its end, and the next lifecycle": () =>
+    compacting("start", "summary", "replacement", "seed", "title"),
+};
+
+function withBlob(trace: LabTrace, content: Uint8Array): LabTrace {
+  const { image, recovered } = trace;
+  return {
+    ...trace,
+    image: new Map([...image, [BLOB_NAME, content]]),
+    recovered: new Map([...recovered!, [BLOB_NAME, content]]),
+    recoveredAgain: trace.recoveredAgain!.map((again) => ({
+      ...again,
+      files: again.files === null ? null : new Map([...again.files, [BLOB_NAME, content]]),
+    })),
+  };
+}
+
+const compactions: Readonly<Record<string, Broken>> = {
+  "a result beside the log that is not there": {
+    by: ["lawful-compaction"],
+    says: "which is not there after the crash",
+    trace: spilling,
+  },
+  "a result beside the log that is torn": {
+    by: ["lawful-compaction"],
+    says: "which is not whole after the crash",
+    trace: () => withBlob(spilling(), frameOf(BLOB).slice(0, -2)),
+  },
+  "a result beside the log of another length": {
+    by: ["lawful-compaction"],
+    says: "which is not whole after the crash",
+    trace: () => withBlob(spilling(), frameOf(BLOB.slice(1))),
+  },
+  "a result that was lost with another name": {
+    by: ["lawful-compaction"],
+    says: "which is not there",
+    trace: () => ({ ...spilling(), lostNames: [`${FOLDER}/blob`, `${BLOB_NAME}0`] }),
+  },
+  "a compaction inside of another": {
+    by: ["lawful-compaction"],
+    says: "begins inside of that of seq",
+    trace: () => compacting("start", "start"),
+  },
+  "an event between a summary and its replacement": {
+    by: ["lawful-compaction"],
+    says: "its replacement does not follow it",
+    trace: () => compacting("start", "summary", "title", "replacement", "end"),
+  },
+  "an event between a replacement and the end": {
+    by: ["lawful-compaction"],
+    says: "the end of its compaction does not follow its replacement",
+    trace: () => compacting("start", "summary", "replacement", "title", "end"),
+  },
+  "an end that says all is well without a replacement": {
+    by: ["lawful-compaction"],
+    says: "no summary and replacement stand before its end",
+    trace: () => compacting("start", "end"),
+  },
+  "an end of nothing": {
+    by: ["lawful-compaction"],
+    says: "an end belongs to no open compaction",
+    trace: () => compacting("!"),
+  },
+  "an end of what a crash had cut off": {
+    by: ["lawful-compaction"],
+    says: "an end belongs to no open compaction",
+    trace: () => compacting("start", "seed", "!"),
+  },
+  "a summary without a start": {
+    by: ["lawful-compaction"],
+    says: "a summary belongs to no open compaction",
+    trace: () => compacting("summary"),
+  },
+  "messages replaced without a summary": {
+    by: ["lawful-compaction"],
+    says: "no summary stands before it",
+    trace: () => compacting("start", "replacement", "!"),
+  },
+};
+
 /** All of them. */
 export const VIOLATIONS: Readonly<Record<string, Broken>> = {
   ...durableIntent,
@@ -1094,6 +1229,7 @@ export const VIOLATIONS: Readonly<Record<string, Broken>> = {
   ...bytes,
   ...idempotent,
   ...transcript,
+  ...compactions,
   ...writers,
   ...duplicates,
   ...liveness,
