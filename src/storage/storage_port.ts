@@ -115,6 +115,11 @@ export interface StagedFile extends AsyncDisposable {
   /** Appends all the bytes, or throws. */
   append(bytes: Uint8Array): Promise<void>;
   /**
+   * Reads back what was appended, as {@linkcode StoragePort.read} reads a file: what is about to be published can be checked
+   * first, as the medium holds it.
+   */
+  read(range?: ByteRange): Promise<Uint8Array<ArrayBuffer>>;
+  /**
    * Makes the whole content appear under its name, synced, and returns it open.
    *
    * @throws {AlreadyExistsError} when the name is taken: the bytes that were there first stay, and the stage is discarded

@@ -64,6 +64,28 @@ export const storageFileCases: readonly ContractCase<StorageContext>[] = [
     },
   },
   {
+    name: "read() of a stage gives back what was appended, by range, until it is published or discarded",
+    run: async ({ storage }) => {
+      const lock = await storage.lock("session.lock");
+      const staged = await storage.stage("log", lock);
+      try {
+        checkEquals(await staged.read(), new Uint8Array(0));
+        await staged.append(bytesOf("one"));
+        await staged.append(bytesOf(" two"));
+        checkEquals(textOf(await staged.read()), "one two");
+        checkEquals(textOf(await staged.read({ startBytes: 2, endBytes: 5 })), "e t");
+        checkEquals(textOf(await staged.read({ startBytes: 4, endBytes: 99 })), "two");
+        checkEquals(await staged.read({ startBytes: 7 }), new Uint8Array(0));
+        await staged.append(bytesOf("!"));
+        await (await staged.publish()).close();
+        checkEquals(textOf(await storage.read("log")), "one two!");
+        await checkRejects(() => staged.read(), "SESSION_CLOSED");
+      } finally {
+        await staged.discard();
+      }
+    },
+  },
+  {
     name: "discard() leaves nothing",
     run: async ({ storage }) => {
       const lock = await storage.lock("a/session.lock");

@@ -10,7 +10,7 @@ export interface StorageWraps {
   /** The verbs of an open file that are replaced. */
   readonly file?: (file: StorageFile) => Partial<Pick<StorageFile, "append" | "sync" | "truncate">>;
   /** The verbs of a file without a name, by the name it will get. */
-  readonly stage?: (staged: StagedFile, name: string) => Partial<Pick<StagedFile, "append" | "publish">>;
+  readonly stage?: (staged: StagedFile, name: string) => Partial<Pick<StagedFile, "append" | "read" | "publish">>;
   /** The verbs of the port. */
   readonly port?: Partial<Pick<StoragePort, "lock" | "remove">>;
 }
@@ -33,6 +33,7 @@ export function wrapStorage(storage: StoragePort, wraps: StorageWraps): StorageP
     const replaced = wraps.stage?.(staged, name);
     return {
       append: replaced?.append ?? ((bytes) => staged.append(bytes)),
+      read: replaced?.read ?? ((range) => staged.read(range)),
       publish: async () => fileOf(await (replaced?.publish ?? (() => staged.publish()))()),
       discard: () => staged.discard(),
       [Symbol.asyncDispose]: () => staged[Symbol.asyncDispose](),

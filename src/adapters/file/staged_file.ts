@@ -6,7 +6,7 @@
 
 import { AlreadyExistsError, hasCode, LockHeldError, SessionClosedError } from "../../errors.ts";
 import { checkFirstByte } from "../../storage/names.ts";
-import type { StagedFile, StorageFile } from "../../storage/storage_port.ts";
+import type { ByteRange, StagedFile, StorageFile } from "../../storage/storage_port.ts";
 import { appendBytes } from "./append_bytes.ts";
 import { publishByClaim } from "./claim.ts";
 import { attempt, codeOf, hasNoLinks, refusal, syncRefusal } from "./errno.ts";
@@ -15,6 +15,7 @@ import type { Guard } from "./guard.ts";
 import type { HeldLock } from "./held_lock.ts";
 import { acquireGuard } from "./kernel_lock.ts";
 import { OpenFile } from "./open_file.ts";
+import { readRange } from "./read_range.ts";
 import type { FileResources } from "./resources.ts";
 import { claimPath, stagingPath } from "./staging_names.ts";
 
@@ -85,6 +86,13 @@ export class FileStage implements StagedFile {
     }
     if (!failed.isCutBack) this.close();
     throw failed.error;
+  }
+
+  // deno-lint-ignore require-await -- rejects rather than throws
+  async read(range: ByteRange = { startBytes: 0 }): Promise<Uint8Array<ArrayBuffer>> {
+    const what = `read the stage of "${this.#target.name}"`;
+    this.#checkUsable(what);
+    return readRange(this.#resources.fs, this.#descriptor, range, what);
   }
 
   async publish(): Promise<StorageFile> {

@@ -6,7 +6,7 @@
 
 import { AlreadyExistsError, SessionClosedError } from "../../errors.ts";
 import { checkFirstByte } from "../../storage/names.ts";
-import type { StagedFile, StorageFile } from "../../storage/storage_port.ts";
+import type { ByteRange, StagedFile, StorageFile } from "../../storage/storage_port.ts";
 import type { MediumHolder, MediumNode } from "./medium.ts";
 import { MemoryFile } from "./memory_file.ts";
 import type { MemoryLock } from "./memory_lock.ts";
@@ -55,6 +55,12 @@ export class MemoryStage implements StagedFile {
       apply: (steps) => medium.append(this.#node, bytes.subarray(0, steps)),
       undo: () => medium.truncate(this.#node, oldSizeBytes),
     });
+  }
+
+  // deno-lint-ignore require-await -- rejects rather than throws
+  async read(range: ByteRange = { startBytes: 0 }): Promise<Uint8Array<ArrayBuffer>> {
+    this.#checkUsable("read the stage of");
+    return this.#node.written.slice(range.startBytes, range.endBytes);
   }
 
   async publish(): Promise<StorageFile> {

@@ -4,9 +4,9 @@
  * @module
  */
 
-import { LockHeldError, SessionClosedError } from "../../errors.ts";
+import { LockHeldError, SessionClosedError, StorageLostError } from "../../errors.ts";
 import { checkFirstByte } from "../../storage/names.ts";
-import type { StagedFile, StorageFile } from "../../storage/storage_port.ts";
+import type { ByteRange, StagedFile, StorageFile } from "../../storage/storage_port.ts";
 import { publishByClaim } from "./claim.ts";
 import type { PooledHandle } from "./handle_pool.ts";
 import type { HeldLock } from "./held_lock.ts";
@@ -94,6 +94,19 @@ export class OpfsStage implements StagedFile, Occupant {
     if (failed === null) return;
     if (!failed.isCutBack) await this.close();
     throw await this.#resources.refusal(failed.error, what);
+  }
+
+  async read({ startBytes, endBytes = Infinity }: ByteRange = { startBytes: 0 }): Promise<Uint8Array<ArrayBuffer>> {
+    const what = `read the stage of "${this.#name}"`;
+    this.#checkUsable(what);
+    const bytes = new Uint8Array(Math.max(0, Math.min(endBytes, this.#sizeBytes) - startBytes));
+    try {
+      const count = await this.#handle.use(what, (handle) => handle.read(bytes, { at: startBytes }));
+      if (count === bytes.length) return bytes;
+      throw new StorageLostError(`Cannot ${what}: found ${count} bytes where ${bytes.length} were appended`);
+    } catch (error) {
+      throw await this.#resources.refusal(error, what);
+    }
   }
 
   async publish(): Promise<StorageFile> {

@@ -7,6 +7,7 @@
 
 import {
   AlreadyExistsError,
+  type ByteRange,
   checkFirstByte,
   nameParts,
   SessionClosedError,
@@ -64,6 +65,13 @@ export class OpfsStage implements StagedFile {
         if (!this.#cutBack(oldSizeBytes, what)) this.#isDone = true;
         throw error;
       }
+    });
+  }
+
+  read(range: ByteRange = { startBytes: 0 }): Promise<Uint8Array<ArrayBuffer>> {
+    return answer(() => {
+      this.#checkUsable(`read the stage of "${this.#name}"`);
+      return this.#target.file.written.slice(range.startBytes, range.endBytes);
     });
   }
 

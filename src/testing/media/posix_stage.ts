@@ -7,6 +7,7 @@
 
 import {
   AlreadyExistsError,
+  type ByteRange,
   checkFirstByte,
   nameParts,
   SessionClosedError,
@@ -53,6 +54,13 @@ export class PosixStage implements StagedFile {
         if (!this.#cutBack(oldSizeBytes, what)) this.#end();
         throw error;
       }
+    });
+  }
+
+  read(range: ByteRange = { startBytes: 0 }): Promise<Uint8Array<ArrayBuffer>> {
+    return answer(() => {
+      this.#checkUsable(`read the stage of "${this.#name}"`);
+      return this.#target.file.written.slice(range.startBytes, range.endBytes);
     });
   }
 
