@@ -17,8 +17,11 @@ import {
 import type { Runtime } from "../runtime/runtime.ts";
 import type { LogReader, OpenOptions, SessionStore } from "../store/session_store.ts";
 import { systemRuntime } from "./system.ts";
+import { verifyOnThread } from "./verify_thread.ts";
 
 export type { RawLogs, TakenLog } from "../journal/mod.ts";
+export { type FileMigration, migrateFileSession, type Migration } from "./migrate_file.ts";
+export * from "./salvage_file.ts";
 export { systemClock, systemRandom, systemRuntime } from "./system.ts";
 
 /** Where and how sessions are kept. */
@@ -56,7 +59,8 @@ export interface FileStoreOptions {
  */
 export function openFileStore(options: FileStoreOptions): SessionStore {
   const { root, compression, limits, runtime = systemRuntime } = options;
-  return openJournal({ storage: openFileStorage({ root }), codec: nodeZstd(), ...runtime, compression, limits });
+  const journal = { storage: openFileStorage({ root }), codec: nodeZstd(), ...runtime, compression, limits };
+  return openJournal({ ...journal, verifyStage: verifyOnThread });
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   shapeProblem,
 } from "../event/mod.ts";
 import { type Surface, surfaceFold } from "../fold/mod.ts";
+import { withSlim } from "./legacy/slim_surface.ts";
 
 /** A log up to some event, as far as the next event depends on it. Never changed, only replaced. */
 export interface CheckedLog {
@@ -38,9 +39,23 @@ export function emptyLog(): CheckedLog {
  * @see session-format §2 (isSeeded), §5.5
  */
 export function withEvent(log: CheckedLog, event: SessionEvent, header: SessionHeader): CheckedLog | string {
-  const problem = shapeProblem(event);
-  if (problem !== null) return problem;
-  const surface = surfaceFold.apply(log.surface, event);
+  return shapeProblem(event) ?? withSurface(log, event, surfaceFold.apply(log.surface, event), header);
+}
+
+/**
+ * The same, with a surface that forgets what its messages say: for a log that is looked through and not kept. What may stand
+ * next does not depend on the texts.
+ */
+export function withEventLean(log: CheckedLog, event: SessionEvent, header: SessionHeader): CheckedLog | string {
+  return shapeProblem(event) ?? withSurface(log, event, withSlim(log.surface, event), header);
+}
+
+function withSurface(
+  log: CheckedLog,
+  event: SessionEvent,
+  surface: Surface,
+  header: SessionHeader,
+): CheckedLog | string {
   if (surface.fault !== null) return surface.fault.message;
   const isInheritedSeed = isEvent(event, "session/end-seed") && event.data.inherited === true;
   if (isInheritedSeed && !header.isSeeded) return "it ends an inherited seed, and the header names none";

@@ -15,9 +15,9 @@
  * @module
  */
 import { hasCode } from "../errors.ts";
-import { readRow, RowFault } from "../event/mod.ts";
 import { FRAME_MAGIC, LineScanner, type ZstdCodec } from "../frame/mod.ts";
 import { advance, startCursor } from "../frame/walk.ts";
+import { CURRENT_DIALECT, type Dialect, isRow } from "./dialect.ts";
 
 /** How many places that look like a frame are tried. Chance puts one into 4 GiB of a torn frame. */
 export const BEHIND_CANDIDATES_MAX = 1024;
@@ -37,6 +37,8 @@ export interface BehindOptions {
   readonly contentSizeBytesMax: number;
   /** The most content that is decoded in all; at least one whole frame of up to that size is. */
   readonly contentBudgetBytes: number;
+  /** How rows are read. Default: as version 3. */
+  readonly dialect?: Dialect;
 }
 
 /**
@@ -57,7 +59,7 @@ export interface BehindOptions {
  * ```
  */
 export function frameBehind(tail: Uint8Array, options: BehindOptions): FrameBehind {
-  const { codec, nextSeq, contentSizeBytesMax } = options;
+  const { codec, nextSeq, contentSizeBytesMax, dialect = CURRENT_DIALECT } = options;
   let candidates = 0;
   let walkBytes = BEHIND_WALKS_MAX * tail.length;
   let budgetBytes = options.contentBudgetBytes;
@@ -77,7 +79,7 @@ export function frameBehind(tail: Uint8Array, options: BehindOptions): FrameBehi
     }
     if (content === null) continue;
     budgetBytes -= content.length;
-    if (holdsLaterRows(content, nextSeq)) return { offset: start };
+    if (holdsLaterRows(content, nextSeq, dialect)) return { offset: start };
   }
   return "none";
 }
@@ -106,13 +108,15 @@ function decoded(codec: ZstdCodec, frame: Uint8Array, sizeBytesMax: number): Uin
 }
 
 /** Whether these are whole rows, one seq after the other, the first of them behind `nextSeq`. */
-function holdsLaterRows(content: Uint8Array, nextSeq: number): boolean {
+function holdsLaterRows(content: Uint8Array, nextSeq: number, dialect: Dialect): boolean {
   const lines = new LineScanner();
   let seq: number | undefined;
   for (const { text } of lines.feed(content)) {
-    const row = readRow(text, seq);
-    if (row instanceof RowFault || row.seq <= nextSeq) return false;
-    seq = row.seq + 1;
+    const row = dialect.readRow(text, seq);
+    if (!isRow(row)) return false;
+    const { firstSeq, count } = dialect.spanOf(row);
+    if (firstSeq <= nextSeq) return false;
+    seq = firstSeq + count;
   }
   return seq !== undefined && lines.restBytes === 0;
 }

@@ -4,7 +4,6 @@
  * @see session-format §5.1 to §5.3
  * @module
  */
-import { readRow } from "../event/mod.ts";
 import { type DelimitedFrame, LineScanner } from "../frame/mod.ts";
 import { type ByteSource, readFrames } from "./byte_source.ts";
 import { frameBehind } from "./frame_behind.ts";
@@ -50,7 +49,7 @@ export class FrameScan extends LogScan {
           break;
         }
         case "frame":
-          if (!this.#acceptFrame(piece.frame, visit)) {
+          if (!await this.#acceptFrame(piece.frame, visit)) {
             this.tailBytes = sizeBytes - this.endBytes;
             return;
           }
@@ -65,7 +64,8 @@ export class FrameScan extends LogScan {
     const { codec, limits: { contentSizeBytesMax }, contentBudgetBytes = contentSizeBytesMax } = this.options;
     // A header is followed by seq 0.
     const nextSeq = this.seq ?? -1;
-    const behind = frameBehind(tail, { codec, nextSeq, contentSizeBytesMax, contentBudgetBytes });
+    const { dialect } = this;
+    const behind = frameBehind(tail, { codec, nextSeq, contentSizeBytesMax, contentBudgetBytes, dialect });
     if (behind === "none") return;
     if (behind === "too much content" && contentBudgetBytes < contentSizeBytesMax) {
       this.isCutShort = true;
@@ -79,7 +79,7 @@ export class FrameScan extends LogScan {
   }
 
   /** Reads the rows of one frame. Returns whether all of them could be accepted. */
-  #acceptFrame(frame: DelimitedFrame, visit: AdvanceOptions["visit"]): boolean {
+  async #acceptFrame(frame: DelimitedFrame, visit: AdvanceOptions["visit"]): Promise<boolean> {
     const plain = this.#decode(frame);
     if (plain === null) return false;
     const isFirst = this.header === null;
@@ -88,8 +88,12 @@ export class FrameScan extends LogScan {
       for (const { text } of this.#lines.feed(plain)) {
         const isAccepted = this.header === null
           ? this.acceptHeader(text)
-          : this.acceptRow(readRow(text, this.log.nextSeq), frame.offsetBytes, visit);
-        if (isAccepted) continue;
+          : this.acceptRow(this.dialect.readRow(text, this.log.nextSeq), text.length, frame.offsetBytes, visit);
+        if (isAccepted) {
+          const relief = this.dialect.relieve?.() ?? null;
+          if (relief !== null) await relief;
+          continue;
+        }
         this.readableBytes = frame.offsetBytes + frame.bytes.length;
         return false;
       }

@@ -3,18 +3,21 @@
  *
  * @module
  */
-import { AlreadyExistsError, NotFoundError, SessionClosedError } from "../errors.ts";
-import { checkNewHeader, type SessionHeader } from "../event/mod.ts";
+import { AlreadyExistsError, NotFoundError, SessionClosedError, UnsupportedFormatError } from "../errors.ts";
+import { checkNewHeader, FORMAT_VERSION, type SessionHeader } from "../event/mod.ts";
 import type { ZstdCodec } from "../frame/mod.ts";
 import type { Clock, Random, Runtime } from "../runtime/runtime.ts";
-import type { StorageLock, StoragePort, StorageTraits } from "../storage/storage_port.ts";
+import type { StoragePort, StorageTraits } from "../storage/storage_port.ts";
 import type { LogReader, LogWriter, OpenOptions, SessionRow, SessionStore } from "../store/session_store.ts";
 import { Bells } from "./bells.ts";
 import type { JournalContext } from "./context.ts";
 import { FOLDER_NAME_UNITS_MAX, LOCK_NAME, type LogEncoding, sessionFolder } from "./layout.ts";
 import { JOURNAL_LIMITS, type JournalLimits } from "./limits.ts";
 import { listSessions, statSession } from "./list.ts";
-import { locate, locateLog, type LogPlace, misplaced, placeOf } from "./locate.ts";
+import { currentPlace } from "./generations/current_place.ts";
+import { openReader } from "./generations/open_reader.ts";
+import type { StageVerifier } from "./generations/verify_stage.ts";
+import { judgeOf, locate, locateLog, type LogPlace, newerVersion, placeOf } from "./locate.ts";
 import { JournalReader } from "./reader.ts";
 import { takeLock } from "./take_lock.ts";
 import { JournalWriter } from "./writer.ts";
@@ -34,6 +37,11 @@ export interface JournalOptions {
    * a whole root.
    */
   readonly compression?: LogEncoding;
+  /**
+   * Checks a migrated log before it is published, such as on another thread. Default: a check where the migration runs, which is
+   * the same check.
+   */
+  readonly verifyStage?: StageVerifier;
   /** Bounds to move; the others are those of {@linkcode JOURNAL_LIMITS}. */
   readonly limits?: Partial<JournalLimits>;
 }
@@ -57,16 +65,18 @@ export interface JournalOptions {
  * ```
  */
 export function openJournal(options: JournalOptions): SessionStore {
-  return new Journal({
-    storage: options.storage,
-    codec: options.codec,
-    clock: options.clock,
-    random: options.random,
-    compression: options.compression ?? "zstd",
-    limits: { ...JOURNAL_LIMITS, ...options.limits },
-    bells: new Bells(),
-  });
+  return new Journal(contextOf(options));
 }
+
+/** The wiring of one journal. */
+export function contextOf(options: JournalOptions): JournalContext {
+  const { storage, codec, clock, random, verifyStage, compression = "zstd" } = options;
+  const limits = { ...JOURNAL_LIMITS, ...options.limits };
+  return { storage, codec, clock, random, verifyStage, compression, limits, bells: new Bells() };
+}
+
+/** What `openReader` takes behind the context. */
+type ReaderArguments = Parameters<typeof openReader> extends [unknown, ...infer Rest] ? Rest : never;
 
 class Journal implements SessionStore {
   readonly #context: JournalContext;
@@ -174,19 +184,32 @@ class Journal implements SessionStore {
   }
 
   async #openReader(place: LogPlace, options: OpenOptions): Promise<LogReader> {
-    const { storage } = this.#context;
-    const judge = async (header: SessionHeader) => place.objection ?? await misplaced(storage, place, header);
-    const reader = await JournalReader.open(this.#context, place, judge, options, () => this.#open.delete(reader));
+    const judge = judgeOf(this.#context.storage, place);
+    const onClose = () => this.#open.delete(reader);
+    const reader = place.version === FORMAT_VERSION
+      ? await this.#openCurrent(place, judge, options, onClose)
+      : await openReader(this.#context, place, judge, options, onClose);
     this.#open.add(reader);
     return reader;
   }
 
+  /** The header decides how a log is read, also where its name says something else, which is then told as a fault. */
+  async #openCurrent(...[place, judge, options, onClose]: ReaderArguments): Promise<LogReader> {
+    try {
+      return await JournalReader.open(this.#context, place, judge, options, onClose);
+    } catch (error) {
+      if (!(error instanceof UnsupportedFormatError) || error.version === undefined) throw error;
+      return await openReader(this.#context, place, judge, options, onClose);
+    }
+  }
+
   async #openWriter(found: LogPlace, options: OpenOptions): Promise<LogWriter> {
     const { storage, clock } = this.#context;
+    if (found.version > FORMAT_VERSION) throw newerVersion(found);
     const lock = await takeLock(storage, found.lock, `open session "${found.id}" for writing`, clock, options);
     try {
-      const place = await this.#placeUnderLock(found, lock);
-      const judge = async (header: SessionHeader) => place.objection ?? await misplaced(storage, place, header);
+      const place = await currentPlace(this.#context, found, lock, options);
+      const judge = judgeOf(storage, place);
       const writer = await JournalWriter.open(
         this.#context,
         place,
@@ -201,18 +224,6 @@ class Journal implements SessionStore {
       await lock.release();
       throw error;
     }
-  }
-
-  /** Between the look and the lock the session may have been removed, or migrated. */
-  async #placeUnderLock(found: LogPlace, lock: StorageLock): Promise<LogPlace> {
-    const { storage } = this.#context;
-    const { id, folder } = found;
-    const entries = await storage.list(folder);
-    const place = placeOf(folder, entries);
-    if (place?.log === found.log) return { ...place, objection: place.objection ?? found.objection };
-    // Our lock has made the folder of a removed session anew.
-    if (entries.every((entry) => entry.name === found.lock)) await storage.remove(folder, lock);
-    throw new NotFoundError(`Cannot open session "${id}": "${found.log}" went away while it was opened`);
   }
 
   #checkOpen(verb: string): void {

@@ -123,7 +123,9 @@ export function generationOf(name: string): Generation | null {
 }
 
 /**
- * The whole name of the log a header belongs to, in the current version.
+ * The whole name of the log a header belongs to.
+ *
+ * @param version of the file; default: the current one
  *
  * @throws {RangeError} for an empty id or working directory
  *
@@ -135,8 +137,12 @@ export function generationOf(name: string): Generation | null {
  * if (name !== "--p--/a/session.v3.jsonl") throw new Error(name);
  * ```
  */
-export function logPath(header: { readonly id: string; readonly cwd?: string }, encoding: LogEncoding): string {
-  return sessionPath(header) + logName({ version: FORMAT_VERSION, encoding });
+export function logPath(
+  header: { readonly id: string; readonly cwd?: string },
+  encoding: LogEncoding,
+  version: number = FORMAT_VERSION,
+): string {
+  return sessionPath(header) + logName({ version, encoding });
 }
 
 /** The whole name, ending with `/`, of the folder a header's session lies in. Throws {@link RangeError} as {@link logPath}. */

@@ -7,9 +7,9 @@
  * @see session-format §5.4
  * @module
  */
-import { readRow, RowFault } from "../event/mod.ts";
 import { LineScanner } from "../frame/mod.ts";
 import { type ByteSource, readChunks } from "./byte_source.ts";
+import { isRow } from "./dialect.ts";
 import { type Finding, rowFinding } from "./finding.ts";
 import { type AdvanceOptions, LogScan } from "./scan.ts";
 
@@ -35,6 +35,8 @@ export class LineScan extends LogScan {
           if (this.#issue !== null) continue;
           this.endBytes = this.readableBytes = endOffset;
           this.frames += 1;
+          const relief = this.dialect.relieve?.() ?? null;
+          if (relief !== null) await relief;
         }
       } catch (error) {
         this.stopFor(error, "CORRUPT_LOG", lines.restOffset);
@@ -50,8 +52,8 @@ export class LineScan extends LogScan {
     if (this.#issue !== null) return this.#acceptAfterIssue(text, offsetBytes, this.#issue);
     const { nextSeq } = this.log;
     this.index.add(offsetBytes, nextSeq);
-    const row = readRow(text, nextSeq);
-    if (!(row instanceof RowFault) || row.kind !== "issue") return this.acceptRow(row, offsetBytes, visit);
+    const row = this.dialect.readRow(text, nextSeq);
+    if (isRow(row) || row.kind !== "issue") return this.acceptRow(row, text.length, offsetBytes, visit);
     this.#issue = rowFinding(row, offsetBytes, nextSeq);
     // A turn that ends at the wrong seq cannot be the beginning of a torn tail.
     const provesDamage = row.isTurnEnd && row.seq !== undefined && row.seq !== nextSeq;
@@ -61,8 +63,8 @@ export class LineScan extends LogScan {
   /** A torn tail holds no end of a turn: the rows before it were acknowledged with it. And some rows are refused anywhere. */
   #acceptAfterIssue(text: string, offsetBytes: number, issue: Finding): boolean {
     if (cannotMatter(text)) return true;
-    const row = readRow(text);
-    if (!(row instanceof RowFault)) return row.type === "turn/end" ? this.stopAt(issue) : true;
+    const row = this.dialect.readRow(text);
+    if (isRow(row)) return this.dialect.isTurnEnd(row) ? this.stopAt(issue) : true;
     if (row.kind !== "issue") return this.stopAt(rowFinding(row, offsetBytes, this.log.nextSeq));
     return row.isTurnEnd ? this.stopAt(issue) : true;
   }

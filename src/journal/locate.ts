@@ -83,7 +83,7 @@ export async function locate(storage: StoragePort, id: string): Promise<Located>
  *
  * @throws {NotFoundError} when there is none
  * @throws {CorruptLogError} when there are two
- * @throws {UnsupportedFormatError} when it is of another version, or of the flat layout
+ * @throws {UnsupportedFormatError} when it is of the flat layout
  */
 export async function locateLog(storage: StoragePort, id: string): Promise<LogPlace> {
   const { places, flat, unreadable } = await locate(storage, id);
@@ -93,7 +93,6 @@ export async function locateLog(storage: StoragePort, id: string): Promise<LogPl
     if (flat !== null) throw new UnsupportedFormatError(`Cannot open session "${id}": ${flatText(flat)}`);
     throw unreadable ?? new NotFoundError(`Cannot open session "${id}": there is no such session`);
   }
-  if (place.version !== FORMAT_VERSION) throw foreignVersion(place);
   return flat === null ? place : { ...place, objection: place.objection ?? flatFinding(flat) };
 }
 
@@ -145,7 +144,13 @@ export async function misplaced(
   place: LogPlace,
   header: SessionHeader,
 ): Promise<Finding | null> {
-  const wanted = logPath(header, place.encoding);
+  if (header.version !== place.version) {
+    const message = `its header says version ${header.version} where its name says ${place.version}`;
+    return { code: "UNSUPPORTED_FORMAT", offsetBytes: 0, seq: null, message, version: header.version };
+  }
+  // Only a version that did not look at the folder it worked in can hold such a header.
+  if (header.cwd === "") return corruptPlace("its header names an empty working directory");
+  const wanted = logPath(header, place.encoding, place.version);
   if (wanted === place.log) return null;
   if (wanted.toLowerCase() === place.log.toLowerCase()) {
     // A file system that ignores case shows one file under both names.
@@ -153,6 +158,11 @@ export async function misplaced(
     if (there !== null && there.revision === here?.revision) return null;
   }
   return corruptPlace(`its header belongs to "${wanted}"`);
+}
+
+/** What forbids writing a log, beside what is in it: asked once its header is known. */
+export function judgeOf(storage: StoragePort, place: LogPlace): (header: SessionHeader) => Promise<Finding | null> {
+  return async (header) => place.objection ?? await misplaced(storage, place, header);
 }
 
 /** Why an id with several logs cannot be opened. */
@@ -165,17 +175,15 @@ export function flatText(name: string): string {
   return `"${name}" is of the old flat layout, which this build does not read`;
 }
 
-/** A log of another version than ours, as an error that names the direction. */
-export function foreignVersion({ id, log, version }: LogPlace): UnsupportedFormatError {
-  return new UnsupportedFormatError(`Cannot open session "${id}": ${versionText(log, version)}`, { version });
+/** Why a log of a later version is not written. */
+export function newerVersion({ id, log, version }: LogPlace): UnsupportedFormatError {
+  const message = `Cannot open session "${id}" for writing: "${log}" has ${newerVersionText(version)}`;
+  return new UnsupportedFormatError(message, { version });
 }
 
-/** What is wrong with a version, and in which direction. */
-export function versionText(log: string, version: number): string {
-  const direction = version > FORMAT_VERSION
-    ? "written by a newer program; upgrade to open it"
-    : "an older version, which this build does not read";
-  return `"${log}" has format version ${version} where ${FORMAT_VERSION} is current: ${direction}`;
+/** What forbids writing a log of a later version. */
+export function newerVersionText(version: number): string {
+  return `format version ${version} where ${FORMAT_VERSION} is current: written by a newer program; upgrade to write it`;
 }
 
 function flatFinding(name: string): Finding {

@@ -7,9 +7,9 @@ import { NotFoundError } from "../errors.ts";
 import { FRAME_MAGIC } from "../frame/mod.ts";
 import type { LogReader, OpenOptions } from "../store/session_store.ts";
 import { Bells } from "./bells.ts";
+import { openReader } from "./generations/open_reader.ts";
 import type { JournalOptions } from "./journal.ts";
 import { JOURNAL_LIMITS } from "./limits.ts";
-import { JournalReader } from "./reader.ts";
 
 /**
  * Opens a bare log file for reading. Its version comes from its header and its encoding from its first bytes; where it lies and
@@ -17,7 +17,7 @@ import { JournalReader } from "./reader.ts";
  *
  * @param name the file's name on the storage. Closing the reader leaves the storage open
  * @throws {NotFoundError}
- * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read as version 3
+ * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read
  *
  * @example
  * ```ts
@@ -46,5 +46,5 @@ export async function openLogFile(
   const encoding = FRAME_MAGIC.every((byte, index) => head[index] === byte) ? "zstd" : "none";
   const context = { storage, codec, clock, random, limits, compression: encoding, bells: new Bells() } as const;
   const place = { id: name, folder: name.slice(0, name.lastIndexOf("/") + 1), log: name, encoding } as const;
-  return await JournalReader.open(context, place, () => Promise.resolve(null), openOptions);
+  return await openReader(context, place, () => Promise.resolve(null), openOptions);
 }

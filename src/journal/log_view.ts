@@ -11,6 +11,7 @@ import type { Bell } from "./bells.ts";
 import { getBlob } from "./blobs.ts";
 import { fileSource } from "./byte_source.ts";
 import type { JournalContext } from "./context.ts";
+import type { Dialect } from "./dialect.ts";
 import { errorOf, faultOf, type Finding } from "./finding.ts";
 import type { LogEncoding } from "./layout.ts";
 import { PAGE_EVENTS_DEFAULT } from "./limits.ts";
@@ -27,6 +28,10 @@ export interface ReadPlace {
   readonly folder: string;
   readonly log: string;
   readonly encoding: LogEncoding;
+  /** The version in its name; absent where names mean nothing. */
+  readonly version?: number;
+  /** How its rows are read. Default: as version 3. */
+  readonly dialect?: Dialect<SessionEvent>;
 }
 
 /** What a reader and a writer have in common: a scan, and pages from where it has been. */
@@ -151,18 +156,21 @@ export abstract class LogView implements LogReader {
     const { scan: { log, index, readableBytes }, encoding, context: { storage, codec, limits } } = this;
     const source = fileSource(storage, this.place.log);
     const { nextSeq } = log;
-    const readable = { source, encoding, codec, limits, index, readableBytes, nextSeq };
+    const { dialect } = this.place;
+    const readable = { source, encoding, codec, limits, index, readableBytes, nextSeq, dialect };
     const events = await this.#pages.read(readable, from, limit);
     return pageOf(events, from, nextSeq);
   }
 }
 
-function pageOf(events: readonly SessionEvent[], from: number, nextSeq: number): EventPage {
+/** A page, and where the next one begins. */
+export function pageOf(events: readonly SessionEvent[], from: number, nextSeq: number): EventPage {
   const next = from + events.length;
   return { events, nextFrom: next < nextSeq ? next : null };
 }
 
-function checkCount(value: number, name: string, least: number): void {
+/** Refuses what is no count of at least `least`. */
+export function checkCount(value: number, name: string, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return;
   throw new RangeError(`Cannot read: "${name}" is ${value}, wanted an integer of at least ${least}`);
 }

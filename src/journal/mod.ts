@@ -4,6 +4,8 @@
  * @module
  */
 export { type JournalOptions, openJournal } from "./journal.ts";
+export { migrateLog, type Migration } from "./generations/migrate_log.ts";
+export { type StagedFacts, type StagedLog, type StageVerifier, verifyHere } from "./generations/verify_stage.ts";
 export { openLogFile } from "./log_file_reader.ts";
 export {
   IMPORT_NOTE_NAME,
@@ -30,3 +32,5 @@ export {
   type ZipMemberFacts,
   ZipWriter,
 } from "./zip.ts";
+export * from "./diagnose/mod.ts";
+export * from "./salvage_copy/mod.ts";

@@ -4,9 +4,10 @@
  * @module
  */
 import { CorruptLogError } from "../errors.ts";
-import { readRow, RowFault, type SessionEvent } from "../event/mod.ts";
+import type { SessionEvent } from "../event/mod.ts";
 import { LineScanner, type ZstdCodec } from "../frame/mod.ts";
 import { type ByteSource, readChunks, readFrames } from "./byte_source.ts";
+import { CURRENT_DIALECT, type Dialect, isRow } from "./dialect.ts";
 import type { LogEncoding } from "./layout.ts";
 import { type JournalLimits, PAGE_BYTES_MAX } from "./limits.ts";
 import type { SeekIndex } from "./seek_index.ts";
@@ -22,6 +23,8 @@ export interface ReadableLog {
   /** Where the last of its rows ends. */
   readonly readableBytes: number;
   readonly nextSeq: number;
+  /** How its rows are read. Default: as version 3. */
+  readonly dialect?: Dialect<SessionEvent>;
 }
 
 /** A piece of plain text, and where in the file what follows it begins. */
@@ -59,7 +62,7 @@ export class PageReader {
     for await (const { plain, endOffset } of start.pieces) {
       for (const line of lines.feed(plain)) {
         if (seq >= from) {
-          events.push(eventOf(line.text, seq));
+          events.push(eventOf(line.text, seq, log.dialect ?? CURRENT_DIALECT));
           pageBytes += line.endOffset - line.offsetBytes;
         }
         seq += 1;
@@ -88,9 +91,9 @@ export class PageReader {
   }
 }
 
-function eventOf(line: string, seq: number): SessionEvent {
-  const event = readRow(line, seq);
-  if (event instanceof RowFault) throw event.toError({ seq });
+function eventOf(line: string, seq: number, dialect: Dialect<SessionEvent>): SessionEvent {
+  const event = dialect.readRow(line, seq);
+  if (!isRow(event)) throw event.toError({ seq });
   return event;
 }
 

@@ -68,7 +68,7 @@ export interface RawLogs {
    * @param name what the file was called
    * @param beside where the blobs are found that a bare log names, when somebody has them
    * @throws {AlreadyExistsError} when there is a session of this id, which its `sessionId` says; nothing was changed
-   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read as version 3
+   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read
    * @throws {TooLargeError} over RAW_LOG_BYTES_MAX, packed or unpacked
    */
   take(name: string, bytes: Uint8Array<ArrayBuffer>, beside?: Pick<LogReader, "getBlob">): Promise<TakenLog>;
@@ -149,7 +149,8 @@ export function rawLogs(options: Omit<JournalOptions, "compression">): RawLogs {
             const found = source === null ? null : await findBlob(source, digest);
             if (found?.bytes) await putBlob(blobs, found.bytes, lock);
           }
-          await publish(storage, logPath(header, encodingOf(reader)), bytes, lock);
+          const { storedVersion = header.version } = reader;
+          await publish(storage, logPath(header, encodingOf(reader), storedVersion), bytes, lock);
           // By what can be read now, and not by what was meant to be there.
           const spilled = await checkSpilled({ getBlob: (digest) => getBlob(blobs, digest) }, texts);
           return { id: header.id, fault: reader.state().fault, spilled };

@@ -8,6 +8,7 @@ import type { SessionHeader } from "../event/mod.ts";
 import type { Bell } from "./bells.ts";
 import { fileSource } from "./byte_source.ts";
 import type { JournalContext } from "./context.ts";
+import { CURRENT_DIALECT } from "./dialect.ts";
 import { errorOf, type Finding } from "./finding.ts";
 import type { LogEncoding } from "./layout.ts";
 import { LogView, type ReadPlace } from "./log_view.ts";
@@ -65,13 +66,14 @@ export class JournalReader extends LogView {
   ): Promise<JournalReader> {
     const bell = context.bells.acquire(place.log);
     try {
-      const scan = startScan({ ...context, encoding: place.encoding });
+      const scan = startScan({ ...context, encoding: place.encoding, dialect: place.dialect });
       const seen = await look(context, place, bell);
       await scan.advance(fileSource(context.storage, place.log), seen.sizeBytes, options);
       const { header } = scan;
       if (header === null) throw errorOf(scan.stop!, `open session "${place.id}"`);
       const tail = await readTail(context, place, scan);
-      for (const event of tail.salvage?.events ?? []) options.visit?.(event);
+      const { eventOf } = place.dialect ?? CURRENT_DIALECT;
+      for (const event of tail.salvage?.events ?? []) if (eventOf(event) !== null) options.visit?.(event);
       const opened = { scan, seen, tail, objection: await judge(header) };
       return new JournalReader(context, place, header, opened, onClose);
     } finally {
@@ -119,7 +121,8 @@ export class JournalReader extends LogView {
     }
     // The file is shorter than what was read, or goes on otherwise: a writer took back a batch that it could not make durable,
     // and may have written another. Only a reading from the start tells that from damage.
-    const scan = startScan({ ...this.context, encoding: this.encoding });
+    const dialect = this.place.dialect;
+    const scan = startScan({ ...this.context, encoding: this.encoding, dialect });
     await scan.advance(source, sizeBytes);
     if (scan.header !== null && scan.header.createdAt !== this.header.createdAt) {
       throw new NotFoundError(`Cannot read session "${this.id}": another log took its place`);

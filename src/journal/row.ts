@@ -4,32 +4,26 @@
  * @module
  */
 import { hasCode } from "../errors.ts";
-import {
-  FORMAT_VERSION,
-  parseHeader,
-  readRow,
-  RowFault,
-  type SessionEvent,
-  type SessionHeader,
-  shapeProblem,
-} from "../event/mod.ts";
-import { attentionText, type Brackets, bracketsFold, type Unresolved, unresolvedFold } from "../fold/mod.ts";
-import { lastFrames, LineScanner, walkFrame } from "../frame/mod.ts";
+import { FORMAT_VERSION, RowFault, type SessionEvent, type SessionHeader, shapeProblem } from "../event/mod.ts";
+import { attentionText } from "../fold/mod.ts";
+import { LineScanner, walkFrame } from "../frame/mod.ts";
 import type { SessionRow } from "../store/session_store.ts";
 import { bytesSource } from "./byte_source.ts";
 import type { JournalContext } from "./context.ts";
 import { type Finding, foundIn } from "./finding.ts";
 import { LIST_BYTES_MAX, LIST_CONTENT_BYTES_MAX } from "./limits.ts";
-import { type LogPlace, misplaced, versionText } from "./locate.ts";
+import { type LogPlace, misplaced, newerVersionText } from "./locate.ts";
+import { CURRENT_DIALECT, type Dialect } from "./dialect.ts";
+import { FUTURE_DIALECT } from "./generations/future_dialect.ts";
+import { oldContent } from "./generations/old_row.ts";
+import { isLegacyVersion } from "./legacy/mod.ts";
+import { type Content, judged, lastLines, Seen, SeenTail } from "./row_content.ts";
 import { startScan } from "./start_scan.ts";
 import { readTail } from "./tail.ts";
 import { hasTornCopies } from "./torn_tail.ts";
 
 /** How much of a large log's beginning is read, in bytes; the rest of LIST_BYTES_MAX goes to its end. */
 const HEAD_BYTES_MAX = 16 * 1024;
-
-/** The part of a row that depends on the content. */
-type Content = Pick<SessionRow, "header" | "state" | "reason" | "lastEventTime">;
 
 /**
  * The row of one log; `null` when it went away meanwhile. Never rejects because of what the bytes are, or because this one log
@@ -79,27 +73,37 @@ export function strangerRow(id: string, name: string, state: "damaged" | "unsupp
 }
 
 async function contentOf(context: JournalContext, place: LogPlace, sizeBytes: number): Promise<Content> {
-  if (place.version !== FORMAT_VERSION) {
-    return { header: null, state: "unsupported", reason: versionText(place.log, place.version), lastEventTime: null };
-  }
-  const content = sizeBytes <= LIST_BYTES_MAX
+  let content = isLegacyVersion(place.version)
+    ? await oldContent(context, place, place.version, sizeBytes)
+    : sizeBytes <= LIST_BYTES_MAX
     ? await wholeContent(context, place, sizeBytes)
     : await endsContent(context, place, sizeBytes);
+  // Whatever is odd in a log of a later version, nobody here can say that it is damage.
+  if (place.version > FORMAT_VERSION) {
+    const odd = content.state === "damaged" ? `; this build does not understand it: ${content.reason}` : "";
+    content = { ...content, state: "unsupported", reason: newerVersionText(place.version) + odd };
+  }
   if (content.header === null || content.state === "damaged") return content;
   const objection = place.objection ?? await misplaced(context.storage, place, content.header);
   return objection === null ? content : { ...content, ...judged(objection) };
+}
+
+/** How the rows of a log are read, by the version in its name. An older version has a way of its own. */
+function dialectOf({ version }: LogPlace): Dialect<SessionEvent> {
+  return version > FORMAT_VERSION ? FUTURE_DIALECT : CURRENT_DIALECT;
 }
 
 /** Reads and checks the whole log. */
 async function wholeContent(context: JournalContext, place: LogPlace, sizeBytes: number): Promise<Content> {
   const { storage } = context;
   const bytes = await storage.read(place.log, { startBytes: 0, endBytes: sizeBytes });
-  const scan = startScan({ ...context, encoding: place.encoding, contentBudgetBytes: LIST_CONTENT_BYTES_MAX });
+  const dialect = dialectOf(place);
+  const scan = startScan({ ...context, encoding: place.encoding, contentBudgetBytes: LIST_CONTENT_BYTES_MAX, dialect });
   const seen = new Seen();
   await scan.advance(bytesSource(place.log, bytes), bytes.length, { visit: (event) => seen.add(event) });
   const { header } = scan;
-  const tail = await readTail(context, place, scan, LIST_BYTES_MAX - bytes.length);
-  for (const event of tail.salvage?.events ?? []) seen.add(event);
+  const tail = await readTail(context, { ...place, dialect }, scan, LIST_BYTES_MAX - bytes.length);
+  for (const event of tail.salvage?.events ?? []) if (dialect.eventOf(event) !== null) seen.add(event);
 
   const finding = scan.finding ?? tail.salvage?.objection ?? null;
   if (scan.isCutShort || tail.isCutShort) {
@@ -156,7 +160,7 @@ async function endOf(
   const { lines, isWhole } = lastLines(tail, startBytes, context, place);
   const seen = new SeenTail();
   for (const line of lines) {
-    const row = readRow(line, seen.nextSeq);
+    const row = dialectOf(place).readRow(line, seen.nextSeq);
     const problem = row instanceof RowFault ? row.problem : shapeProblem(row);
     if (problem === null) {
       seen.add(row as SessionEvent);
@@ -194,67 +198,10 @@ function headerIn(
       plain = codec.decompress(head.subarray(0, walk.endOffset), LIST_CONTENT_BYTES_MAX);
     }
     const [line] = new LineScanner().feed(plain);
-    if (line !== undefined) return parseHeader(line.text);
+    if (line !== undefined) return dialectOf(place).parseHeader(line.text);
     return place.encoding === "none" ? null : { code: "CORRUPT_LOG", ...at, message: "its first frame is no header" };
   } catch (error) {
     const code = hasCode(error, "UNSUPPORTED_FORMAT") ? "UNSUPPORTED_FORMAT" : "CORRUPT_LOG";
     return { code, ...at, message: `header: ${foundIn(error)}` };
   }
-}
-
-/** The last lines of a log, as far as they are certain, and whether the last of them ends where the log ends. */
-function lastLines(
-  tail: Uint8Array<ArrayBuffer>,
-  startBytes: number,
-  { codec }: JournalContext,
-  { encoding }: LogPlace,
-): { readonly lines: readonly string[]; readonly isWhole: boolean } {
-  const pieces = encoding === "zstd"
-    ? lastFrames(tail, startBytes, codec).map(({ content }) => content)
-    : [tail.subarray(tail.indexOf(0x0a) + 1)];
-  const scanner = new LineScanner();
-  const lines = pieces.flatMap((piece) => [...scanner.feed(piece)].map(({ text }) => text));
-  // Without frames, what follows the last line is the beginning of a record and no record yet.
-  return { lines, isWhole: encoding === "none" || scanner.restBytes === 0 };
-}
-
-/** What a listing wants to know of all events of a log. */
-class Seen {
-  lastEventTime: number | null = null;
-  unresolved: Unresolved = unresolvedFold.initial();
-  #brackets: Brackets = bracketsFold.initial();
-
-  add(event: SessionEvent): void {
-    this.lastEventTime = event.time;
-    this.unresolved = unresolvedFold.apply(this.unresolved, event);
-    this.#brackets = bracketsFold.apply(this.#brackets, event);
-  }
-
-  get turn(): number | null {
-    return this.#brackets.turn;
-  }
-}
-
-/** Events that stand nowhere but inside a turn, and name it. */
-const INSIDE_TURN: ReadonlySet<string> = new Set([
-  ...["turn/start", "step/start", "step/end", "assistant/message", "tool/call"],
-]);
-
-/** The same of the last events only: the start of the turn may lie before them. */
-class SeenTail {
-  lastEventTime: number | null = null;
-  turn: number | null = null;
-  /** The seq that must come next; `undefined` before the first event. */
-  nextSeq: number | undefined;
-
-  add(event: SessionEvent): void {
-    this.nextSeq = event.seq + 1;
-    this.lastEventTime = event.time;
-    if (event.type === "turn/end") this.turn = null;
-    else if (INSIDE_TURN.has(event.type)) this.turn = (event.data as { readonly turn: number }).turn;
-  }
-}
-
-function judged({ code, message }: Finding): Pick<SessionRow, "state" | "reason"> {
-  return { state: code === "UNSUPPORTED_FORMAT" ? "unsupported" : "damaged", reason: message };
 }

@@ -4,9 +4,10 @@
  * @see architecture "Torn tail of a log"; session-format §5.3
  * @module
  */
-import { isRequiredUnknown, readRow, RowFault, type SessionEvent, type SessionHeader } from "../event/mod.ts";
+import { isRequiredUnknown, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import { LineScanner, type ZstdCodec } from "../frame/mod.ts";
-import { type CheckedLog, withEvent } from "./checked_log.ts";
+import type { CheckedLog } from "./checked_log.ts";
+import { CURRENT_DIALECT, type Dialect, isRow } from "./dialect.ts";
 import { type Finding, rowFinding, unknownEvent } from "./finding.ts";
 
 /** Records that follow the last complete frame. */
@@ -28,6 +29,8 @@ export interface TailContext {
   readonly offsetBytes: number;
   readonly codec: ZstdCodec;
   readonly contentSizeBytesMax: number;
+  /** One whose rows are events. Default: version 3. */
+  readonly dialect?: Dialect<SessionEvent>;
 }
 
 /** The tail that yields the most contiguous records; the first one of several such. `null` when none yields any. */
@@ -43,19 +46,19 @@ export function salvageBest(tails: readonly Uint8Array[], context: TailContext):
 
 /** The whole, valid, contiguous records at the start of one tail. Without a checksum nothing behind a bad record is believed. */
 function salvageRows(tail: Uint8Array, context: TailContext): Salvage {
-  const { codec, header, offsetBytes, contentSizeBytesMax } = context;
+  const { codec, header, offsetBytes, contentSizeBytesMax, dialect = CURRENT_DIALECT } = context;
   const plain = codec.salvage(tail, contentSizeBytesMax);
   const events: SessionEvent[] = [];
   let { log } = context;
   let rowsBytes = 0;
   let objection: Finding | null = null;
   for (const line of new LineScanner(0, contentSizeBytesMax).feed(plain)) {
-    const event = readRow(line.text, log.nextSeq);
-    if (event instanceof RowFault) {
+    const event = dialect.readRow(line.text, log.nextSeq);
+    if (!isRow(event)) {
       if (event.kind !== "issue") objection ??= rowFinding(event, offsetBytes, log.nextSeq);
       break;
     }
-    const next = withEvent(log, event, header);
+    const next = dialect.accept(log, event, header);
     if (typeof next === "string") break;
     if (isRequiredUnknown(event)) objection ??= unknownEvent(event, offsetBytes);
     log = next;

@@ -10,11 +10,12 @@
  * @module
  */
 import { hasCode, UnsupportedFormatError } from "../errors.ts";
-import { isRequiredUnknown, parseHeader, RowFault, type SessionEvent, type SessionHeader } from "../event/mod.ts";
+import { isRequiredUnknown, type RowFault, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import type { ZstdCodec } from "../frame/mod.ts";
 import type { EventPlace } from "../store/session_store.ts";
 import type { ByteSource } from "./byte_source.ts";
-import { type CheckedLog, emptyLog, withEvent } from "./checked_log.ts";
+import { type CheckedLog, emptyLog } from "./checked_log.ts";
+import { CURRENT_DIALECT, type Dialect, isRow, type ScannedRow } from "./dialect.ts";
 import { type Finding, foundIn, rowFinding, unknownEvent } from "./finding.ts";
 import type { LogEncoding } from "./layout.ts";
 import type { JournalLimits } from "./limits.ts";
@@ -25,6 +26,8 @@ export interface ScanOptions {
   readonly encoding: LogEncoding;
   readonly codec: ZstdCodec;
   readonly limits: JournalLimits;
+  /** What the lines mean. Default: version 3. */
+  readonly dialect?: Dialect;
   /** A frame that may hold more plain text than this is not decoded: the scan stops with `isCutShort`. Default: no bound. */
   readonly contentBudgetBytes?: number;
 }
@@ -42,6 +45,7 @@ const EMPTY = new Uint8Array(0);
 export abstract class LogScan {
   readonly index: SeekIndex = new SeekIndex();
   protected readonly options: ScanOptions;
+  protected readonly dialect: Dialect;
 
   /** `null` until the header was read. */
   header: SessionHeader | null = null;
@@ -65,6 +69,7 @@ export abstract class LogScan {
 
   constructor(options: ScanOptions) {
     this.options = options;
+    this.dialect = options.dialect ?? CURRENT_DIALECT;
   }
 
   /** Reads from `endBytes` up to `sizeBytes`, as far as possible. */
@@ -108,7 +113,8 @@ export abstract class LogScan {
   /** Takes a line for the header. Returns whether the scan goes on. */
   protected acceptHeader(text: string): boolean {
     try {
-      this.header = parseHeader(text);
+      this.header = this.dialect.parseHeader(text);
+      this.objection ??= this.dialect.objectionTo(this.header);
       return true;
     } catch (error) {
       const code = hasCode(error, "UNSUPPORTED_FORMAT") ? "UNSUPPORTED_FORMAT" : "CORRUPT_LOG";
@@ -119,17 +125,30 @@ export abstract class LogScan {
   }
 
   /** Takes a row for the next one. Returns whether the scan goes on. */
-  protected acceptRow(row: SessionEvent | RowFault, offsetBytes: number, visit: AdvanceOptions["visit"]): boolean {
+  protected acceptRow(
+    row: ScannedRow | RowFault,
+    length: number,
+    offsetBytes: number,
+    visit: AdvanceOptions["visit"],
+  ): boolean {
     const { nextSeq } = this.log;
-    if (row instanceof RowFault) return this.stopAt(rowFinding(row, offsetBytes, nextSeq));
-    const next = withEvent(this.log, row, this.header!);
+    if (!isRow(row)) return this.stopAt(rowFinding(row, offsetBytes, nextSeq));
+    const event = this.dialect.eventOf(row);
+    const next = this.dialect.accept(this.log, row, this.header!);
     if (typeof next === "string") {
-      const message = `event ${nextSeq} (${JSON.stringify(row.type)}): ${next}`;
-      return this.stopAt({ code: "CORRUPT_LOG", offsetBytes, seq: nextSeq, message });
+      const name = event === null ? "" : ` (${JSON.stringify(event.type)})`;
+      return this.stopAt({
+        code: "CORRUPT_LOG",
+        offsetBytes,
+        seq: nextSeq,
+        message: `event ${nextSeq}${name}: ${next}`,
+      });
     }
     this.log = next;
-    if (isRequiredUnknown(row)) this.objection ??= unknownEvent(row, offsetBytes);
-    visit?.(row, { frame: this.frames, offsetBytes });
+    this.dialect.take?.(row, length);
+    if (event === null) return true;
+    if (isRequiredUnknown(event)) this.objection ??= unknownEvent(event, offsetBytes);
+    visit?.(event, { frame: this.frames, offsetBytes });
     return true;
   }
 

@@ -7,6 +7,8 @@
 import type { ZstdCodec } from "../frame/mod.ts";
 import type { StoragePort } from "../storage/storage_port.ts";
 import type { TornTail } from "../store/session_store.ts";
+import type { SessionEvent } from "../event/mod.ts";
+import type { Dialect } from "./dialect.ts";
 import type { Finding } from "./finding.ts";
 import { frameBehind } from "./frame_behind.ts";
 import type { JournalLimits } from "./limits.ts";
@@ -29,6 +31,8 @@ export const CLEAN_TAIL: LogTail = { torn: null, salvage: null, isCutShort: fals
 export interface TailPlace {
   readonly folder: string;
   readonly log: string;
+  /** How its rows are read. Default: as version 3. */
+  readonly dialect?: Dialect<SessionEvent>;
 }
 
 /**
@@ -51,13 +55,14 @@ export async function readTail(
     const tails = await readTornCopies(copies, endBytes, copiesBytesMax);
     isCutShort = tails === null;
     const { codec, limits: { contentSizeBytesMax } } = context;
+    const { dialect } = place;
     salvage = salvageBest([scan.tornFrame, ...(tails ?? [])], {
-      ...{ log, header, codec, contentSizeBytesMax },
+      ...{ log, header, codec, contentSizeBytesMax, dialect },
       offsetBytes: endBytes,
     });
     const isDamage = tails?.some((tail) =>
       frameBehind(tail, {
-        ...{ codec, nextSeq: log.nextSeq, contentSizeBytesMax },
+        ...{ codec, nextSeq: log.nextSeq, contentSizeBytesMax, dialect },
         contentBudgetBytes: contentSizeBytesMax,
       }) !== "none"
     );

@@ -8,8 +8,8 @@
  * @see session-format §4.4
  * @module
  */
-import { CorruptLogError } from "../errors.ts";
-import { checkAppendable, isEvent, type SessionEvent, type SessionHeader } from "../event/mod.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../errors.ts";
+import { checkAppendable, FORMAT_VERSION, isEvent, type SessionEvent, type SessionHeader } from "../event/mod.ts";
 import { bracketsFold, foldEvents, logFold, type LogFolds } from "../fold/mod.ts";
 import type { LostText, SpilledCheck } from "../store/check_spilled.ts";
 import type { EventPage, LogFault, LogWriter, SessionStore } from "../store/session_store.ts";
@@ -83,6 +83,7 @@ export async function forkSession(
   const { store, clock = store.runtime.clock, random = store.runtime.random } = options;
   const source = await openSource(options);
   try {
+    checkVersion(source.header);
     const last = await lastToTake(source, options.at);
 
     const log = await createLog(store, options.id, (id) => ({
@@ -111,6 +112,13 @@ export async function forkSession(
   } finally {
     await source[Symbol.asyncDispose]();
   }
+}
+
+/** Events of another version cannot go on in this one. */
+function checkVersion({ id, version }: SessionHeader): void {
+  if (version === FORMAT_VERSION) return;
+  const found = `its events are of version ${version} and have no place in version ${FORMAT_VERSION}`;
+  throw new UnsupportedFormatError(`Cannot fork session "${id}": ${found}`, { version });
 }
 
 /** Where a fork reads from. */

@@ -97,6 +97,23 @@ export interface OpenOptions {
   readonly waitMs?: number;
   /** Ends the waiting or the scan. */
   readonly signal?: AbortSignal;
+  /**
+   * For reading: `"stored"` gives the events as the file's own version decodes them, under its own numbers. Default `"current"`:
+   * brought to the current version in memory. For a log of the current version both are the same.
+   */
+  readonly as?: "current" | "stored";
+  /** For writing: told how far a log of an older version is, while it is brought to the current one before anything else. */
+  readonly onMigration?: (progress: MigrationProgress) => void;
+}
+
+/** How far a migration is. */
+export interface MigrationProgress {
+  /** What is going on: the old log is read and the new one written aside; that one is checked; it has its name. */
+  readonly phase: "writing" | "checking" | "published";
+  /** How far in the file that is read now, in bytes. */
+  readonly doneBytes: number;
+  /** How long that file is, in bytes. */
+  readonly sizeBytes: number;
 }
 
 /** A log open for reading. */
@@ -107,6 +124,11 @@ export interface LogReader extends AsyncDisposable {
   readonly header: SessionHeader;
   /** How many events at the start came from a parent. */
   readonly inheritedEventCount: number;
+  /**
+   * The version the file has, when that is not the one of `header`: then the events were brought to another version in memory.
+   * Absent otherwise.
+   */
+  readonly storedVersion?: number;
   /** Zstd frames or plain lines; `null` when the medium has no bytes. */
   readonly encoding: "zstd" | "none" | null;
   /** What the medium under the log promises. */
@@ -167,18 +189,23 @@ export interface SessionStore extends AsyncDisposable {
    */
   create(header: SessionHeader): Promise<LogWriter>;
   /**
-   * Opens for reading: never writes a byte, takes no lock, shows a damaged log up to the damage.
+   * Opens for reading: never writes a byte, takes no lock, shows a damaged log up to the damage. A log of an older version is
+   * brought to the current one in memory; what has no place in it is shown as it is stored, with a fault that says why. A log of
+   * a later version is shown as far as it can be understood.
    *
    * @throws {NotFoundError}
-   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read as version 3
+   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read
    */
   open(id: string, mode: "read", options?: OpenOptions): Promise<LogReader>;
   /**
-   * Opens for writing: takes the lock first.
+   * Opens for writing: takes the lock first. A log of an older version is brought to the current one beforehand: what came of it
+   * is published beside it, and the old file stays as it is for ever.
    *
    * @throws {NotFoundError}
    * @throws {LockHeldError} when another writer is alive
-   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when the log has a fault
+   * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when the log has a fault, or cannot be brought to the
+   * current version; nothing was published
+   * @throws {SourceDriftError} when somebody wrote to the old log meanwhile; nothing was published
    */
   open(id: string, mode: "write", options?: OpenOptions): Promise<LogWriter>;
   /** Every session, ascending by id. Reads at most LIST_BYTES_MAX (64 KiB) of each and never throws because of one. */
