@@ -7,6 +7,7 @@ import { render } from "preact";
 import { App } from "./page/app.tsx";
 import { browserSurroundings } from "./page/browser.ts";
 import { serverToken } from "./page/server_token.ts";
+import { lookAtFile } from "./page/inspector.ts";
 import { workerConnection } from "./page/worker_connection.ts";
 import { tabMemory } from "./page/memory.ts";
 import { PageStore } from "./page/page_store.ts";
@@ -19,5 +20,5 @@ addEventListener("hashchange", () => {
 });
 
 const store = new PageStore(workerConnection, tabMemory(), browserSurroundings());
-render(<App store={store} />, document.getElementById("page")!);
+render(<App store={store} lookAt={lookAtFile} />, document.getElementById("page")!);
 store.start();

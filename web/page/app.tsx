@@ -8,7 +8,9 @@ import { ApprovalDialog } from "./approval_dialog.tsx";
 import { Composer } from "./composer.tsx";
 import { ContextGaugeLine } from "./context_gauge.tsx";
 import { Conversation } from "./conversation.tsx";
+import { useDroppedFiles } from "./dropped_files.tsx";
 import { Fenced } from "./fenced.tsx";
+import type { LookAt } from "./inspector.ts";
 import { ToolName } from "./long_text.tsx";
 import { ModelChooser } from "./model_chooser.tsx";
 import { focusFirst, useKeptFocus } from "./kept_focus.ts";
@@ -26,7 +28,7 @@ import { type Shortcut, ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
 import { SidePanel, type SideTab } from "./side_panel.tsx";
 import { DurabilityLine, RoleLine } from "./status_lines.tsx";
 import { TopBar } from "./top_bar.tsx";
-import { download, readFile } from "./transfer.ts";
+import { download } from "./transfer.ts";
 import { Unknowns } from "./unknowns.tsx";
 import { useAnswer, usePageState } from "./use_store.ts";
 import { Welcome } from "./welcome.tsx";
@@ -42,14 +44,14 @@ const PANE_NAMES: Readonly<Record<Pane, string>> = { sessions: "Sessions", talk:
 /** Sentences that the demo model understands. */
 export const SUGGESTIONS: readonly string[] = ["pay 10 to alice", "write hello to notes.txt", "list the files"];
 
-/** Draws everything. */
 /** Whether a person has said something since a call, or so much has happened that its place is far above. */
 function hasGoneOn(log: EventLog, callSeq: number): boolean {
   if (log.nextSeq - callSeq > GONE_ON_LOOK_MAX) return true;
   return log.tail(callSeq).some((event) => isEvent(event, "user/message") && event.data.source.kind === "user");
 }
 
-export function App({ store }: { readonly store: PageStore }) {
+/** Draws everything. Without `lookAt` files are taken in unseen. */
+export function App({ store, lookAt = null }: { readonly store: PageStore; readonly lookAt?: LookAt | null }) {
   const state = usePageState(store);
   const { phase } = state;
   switch (phase.kind) {
@@ -61,11 +63,15 @@ export function App({ store }: { readonly store: PageStore }) {
       if (state.view === null && phase.kind !== "ready") {
         return <StartingScreen isSlow={phase.kind === "starting" && phase.isSlow} onRetry={() => store.start()} />;
       }
-      return <Desk store={store} state={state} />;
+      return <Desk store={store} state={state} lookAt={lookAt} />;
   }
 }
 
-function Desk({ store, state }: { readonly store: PageStore; readonly state: PageState }) {
+function Desk({ store, state, lookAt }: {
+  readonly store: PageStore;
+  readonly state: PageState;
+  readonly lookAt: LookAt | null;
+}) {
   const { phase, view, rows } = state;
   const { log } = store;
   const [pane, setPane] = useState<Pane>("talk");
@@ -108,15 +114,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
     const exported = await store.exported();
     if (exported !== null) download(exported.name, exported.bytes);
   };
-  const take = async (files: FileList | null | undefined) => {
-    for (const dropped of files ?? []) {
-      try {
-        if (await store.import(dropped.name, await readFile(dropped))) setPane("talk");
-      } catch (error) {
-        store.report(error);
-      }
-    }
-  };
+  const { take, dialog: fileDialog } = useDroppedFiles(store, lookAt, () => setPane("talk"));
   const shortcuts: Shortcut[] = [
     { key: "/", words: "write a message", run: talk },
     { key: "n", words: "new session", run: () => store.close().then(talk) },
@@ -235,7 +233,9 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
             store={store}
             onChosen={() => setPane("talk")}
           />
-          <p class="explain">A log dropped anywhere on this page opens.</p>
+          <p class="explain">
+            A log dropped anywhere on this page opens: of any version, damaged, or of Claude Code, Codex or pi.
+          </p>
           <input
             ref={file}
             type="file"
@@ -354,6 +354,7 @@ function Desk({ store, state }: { readonly store: PageStore; readonly state: Pag
           {...(offersCrash ? { onCrash: (at) => store.crashAt(at) } : {})}
         />
       )}
+      {fileDialog}
       {open === "model" && (
         <ModelChooser
           current={state.model}
