@@ -3,7 +3,16 @@
  *
  * @module
  */
-import { type Block, isEvent, isKnownType, isOwnType, jsonText, type Message, type SessionEvent } from "../../mod.ts";
+import {
+  type Block,
+  isEvent,
+  isKnownType,
+  isOwnType,
+  jsonText,
+  type Message,
+  type SessionEvent,
+  shapeProblem,
+} from "../../mod.ts";
 import { humanTime, piece } from "./format.ts";
 
 /** An event as one line: seq, time, type, and what matters of its data. */
@@ -13,6 +22,8 @@ export function describeEvent(event: SessionEvent): string {
 }
 
 function detail(event: SessionEvent): string {
+  // As another version stores it, or as whatever wrote it left it.
+  if (shapeProblem(event) !== null) return piece(jsonText(event.data));
   if (isEvent(event, "turn/start")) return `turn ${event.data.turn}`;
   if (isEvent(event, "turn/end")) return `turn ${event.data.turn}: ${endOf(event.data.reason)}`;
   if (isEvent(event, "step/start") || isEvent(event, "step/end")) {

@@ -7,10 +7,13 @@ import {
   type Block,
   encodeHeader,
   encodeRow,
+  FORMAT_VERSION,
   isEvent,
   type LogReader,
   type Message,
   type SessionEvent,
+  shapeProblem,
+  UnsupportedFormatError,
 } from "../../mod.ts";
 import { encodeZstdFrame } from "../entry/file.ts";
 
@@ -30,6 +33,12 @@ export async function* encodeLog(
   format: ExportFormat,
   end = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Uint8Array> {
+  const { id, version } = reader.header;
+  if (format !== "md" && version !== FORMAT_VERSION) {
+    const found =
+      `only a log of version ${FORMAT_VERSION} is written, and this is shown as version ${version}; --to md works`;
+    throw new UnsupportedFormatError(`Cannot export session "${id}": ${found}`, { version });
+  }
   if (format === "zstd") {
     yield encodeZstdFrame([encodeHeader(reader.header)]);
     for await (const events of pages(reader, end)) for (const rows of batches(events)) yield encodeZstdFrame(rows);
@@ -70,7 +79,7 @@ function* batches(events: readonly SessionEvent[]): Generator<string[]> {
 
 /** The human transcript: what was said, in log order, whatever compaction did to the surface since. */
 function markdown(event: SessionEvent): string {
-  if (event.surfaceOp !== "append") return "";
+  if (event.surfaceOp !== "append" || shapeProblem(event) !== null) return "";
   if (isEvent(event, "user/message")) return section("User", event.data);
   if (isEvent(event, "assistant/message")) return section("Assistant", event.data.message);
   if (isEvent(event, "tool/result")) return section("Result", event.data.message);

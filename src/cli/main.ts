@@ -15,10 +15,12 @@ import { fork } from "./commands/fork.ts";
 import { importCommand } from "./commands/import.ts";
 import { lab } from "./commands/lab.ts";
 import { ls } from "./commands/ls.ts";
+import { migrate } from "./commands/migrate.ts";
 import { repair } from "./commands/repair.ts";
 import { resolve } from "./commands/resolve.ts";
 import { rm } from "./commands/rm.ts";
 import { run } from "./commands/run.ts";
+import { salvage } from "./commands/salvage.ts";
 import { serveCommand } from "./commands/serve.ts";
 import { show } from "./commands/show.ts";
 import { tail } from "./commands/tail.ts";
@@ -38,10 +40,12 @@ const COMMANDS: readonly Command[] = [
   show,
   verify,
   repair,
+  salvage,
   resolve,
   tail,
   fork,
   compact,
+  migrate,
   rm,
   exportCommand,
   importCommand,

@@ -15,6 +15,7 @@ const WEB_DIR = `${REPOSITORY_DIR}/web`;
 const ENTRIES: Readonly<Record<string, string>> = {
   "page.js": `${WEB_DIR}/page.tsx`,
   "worker.js": `${WEB_DIR}/worker.ts`,
+  "inspector.js": `${WEB_DIR}/inspector.ts`,
   "lab.js": `${WEB_DIR}/lab.tsx`,
 };
 

@@ -34,7 +34,7 @@ function openLog(): LogBuilder {
 
 const KEYS = [
   ...["file", "id", "version", "encoding", "sizeBytes", "frames", "events", "lastSeq", "torn", "damage", "open"],
-  ...["live", "closers"],
+  ...["live", "closers", "findings", "findingsOmitted"],
 ];
 
 Deno.test("verify --json gives an ok log exactly the members of the contract, in both encodings", async () => {
@@ -45,7 +45,10 @@ Deno.test("verify --json gives an ok log exactly the members of the contract, in
   const { code, json } = await document(["verify", "zip", "raw"], { cwd: folder.path });
   assertEquals(code, 0);
   assertEquals(json.map((row: object) => Object.keys(row)), [KEYS, KEYS]);
-  const common = { version: 3, events: 7, lastSeq: 6, torn: null, damage: null, open: null, live: false, closers: [] };
+  const common = {
+    ...{ version: 3, events: 7, lastSeq: 6, torn: null, damage: null, open: null, live: false, closers: [] },
+    ...{ findings: [], findingsOmitted: 0 },
+  };
   const sizes = [zstd, raw].map((path) => Deno.statSync(path).size);
   assertEquals(json, [
     { file: zstd, id: "zip", encoding: "zstd", sizeBytes: sizes[0], frames: 3, ...common },
@@ -141,7 +144,7 @@ Deno.test("verify says of a damaged frame where it lies, and what lies before it
   writeLog(folder.root, "bad", bytes);
   const { code, json: [row], stderr } = await document(["verify", "bad"], { cwd: folder.path });
   assertEquals(code, 1);
-  assertEquals(Object.keys(row.damage), ["code", "offsetBytes", "seq", "message"]);
+  assertEquals(Object.keys(row.damage), ["code", "kind", "offsetBytes", "seq", "message"]);
   assertEquals([row.damage.code, row.damage.offsetBytes, row.damage.seq], ["CORRUPT_FRAME", ends[1], 2]);
   assertEquals([row.id, row.version, row.events, row.lastSeq, row.closers], ["bad", 3, 2, 1, []]);
   assertEquals(stderr, "");
@@ -176,21 +179,22 @@ Deno.test("field/A18: verify of a log with an event it must not skip says so, an
   assertEquals([exported.code, exported.stdout.split("\n").length - 1], [1, events.length + 1]);
 });
 
-Deno.test("verify names the version and the direction of a log of another version", async () => {
+Deno.test("verify names the version of a log of another version, and the direction when it cannot be written", async () => {
   await using folder = new TempFolder();
-  for (const [version, direction] of [[4, "newer"], [2, "older"]] as const) {
-    const header = JSON.stringify({ ...headerOf("v"), version });
+  for (const version of [4, 2, 1, 0]) {
+    const { isSeeded, ...rest } = headerOf("v");
+    const header = JSON.stringify({ ...rest, ...(version < 2 ? {} : { isSeeded }), version });
     Deno.writeTextFileSync(`${folder.path}/v.jsonl`, `${header}\n`);
     const { code, json: [row] } = await document(["verify", "v.jsonl"], { cwd: folder.path });
-    assertEquals([code, row.id, row.version, row.encoding], [1, null, version, "none"]);
-    assertEquals([row.damage.code, row.events, row.lastSeq], ["UNSUPPORTED_FORMAT", 0, null]);
-    assertStringIncludes(row.damage.message, direction);
+    assertEquals([row.id, row.version, row.encoding, row.events, row.lastSeq], ["v", version, "none", 0, null]);
+    assertEquals([code, row.damage?.code], version > 3 ? [1, "UNSUPPORTED_FORMAT"] : [0, undefined]);
+    if (version > 3) assertMatch(row.damage.message, /newer/);
 
     const place = `${folder.root}/--any--/of-${version}`;
     Deno.mkdirSync(place, { recursive: true });
-    Deno.writeTextFileSync(`${place}/session.v${version}.jsonl`, `${header}\n`);
+    Deno.writeTextFileSync(`${place}/session${version === 0 ? "" : `.v${version}`}.jsonl`, `${header}\n`);
     const byId = await document(["verify", `of-${version}`], { cwd: folder.path });
-    assertEquals([byId.code, byId.json[0].version, byId.json[0].damage.code], [1, version, "UNSUPPORTED_FORMAT"]);
+    assertEquals([byId.code, byId.json[0].version, byId.json[0].damage.kind], [1, version, "identity-mismatch"]);
   }
 });
 
@@ -299,4 +303,64 @@ Deno.test("verify prints outcomes that only a person can settle", async () => {
   const { code, stdout } = await holdfast(["verify", "unsettled"], { cwd: folder.path });
   assertEquals(code, 0);
   assertStringIncludes(stdout, `outcome unknown: pay unknown (seq ${log.callSeqs.get("unknown")})`);
+});
+
+Deno.test("verify says the kind of each damage, and lists everything that is wrong behind it", async () => {
+  await using folder = new TempFolder();
+  const { events } = closedLog();
+  const { bytes, ends } = logBytes("bad", events, { frames: [2, 2, 3] });
+  bytes[ends[2]! - 1]! ^= 1; // The checksum of the second frame.
+  const path = writeLog(folder.root, "bad", new Uint8Array([...bytes, ...new Uint8Array(40)]));
+  Deno.writeTextFileSync(path.replace("session.v3.jsonl.zstd", "notes.txt"), "");
+  const { json: [row] } = await document(["verify", "bad"], { cwd: folder.path });
+  assertEquals([row.damage.kind, row.damage.offsetBytes], ["checksum", ends[1]]);
+  assertEquals(
+    row.findings.map(({ kind, offsetBytes }: { kind: string; offsetBytes: number }) => [kind, offsetBytes]),
+    [
+      ["stray-file", null],
+      ["checksum", ends[1]],
+      ["zero-filled-tail", ends[3]],
+    ],
+  );
+  const { code, stdout } = await holdfast(["verify", "bad"], { cwd: folder.path });
+  assertEquals(code, 1);
+  assertStringIncludes(stdout, `damage: CORRUPT_FRAME, checksum at offset ${ends[1]}`);
+  assertStringIncludes(stdout, `also: zero-filled-tail at offset ${ends[3]}`);
+  assertStringIncludes(stdout, "strange, and harmless: stray-file");
+});
+
+Deno.test("what the format lets pass is no damage for verify, and is told", async () => {
+  await using folder = new TempFolder();
+  const { bytes } = logBytes("dos", closedLog().events, { encoding: "none" });
+  const text = new TextDecoder().decode(bytes).replaceAll("\n", "\r\n");
+  writeLog(folder.root, "dos", new TextEncoder().encode(text), { encoding: "none" });
+  const { code, json: [row] } = await document(["verify", "dos"], { cwd: folder.path });
+  assertEquals([code, row.damage, row.events], [0, null, 7]);
+  assertEquals(row.findings.map(({ kind, severity }: { kind: string; severity: string }) => [kind, severity]), [[
+    "crlf",
+    "oddity",
+  ]]);
+
+  const torn = logBytes("torn", closedLog().events, { encoding: "none" }).bytes;
+  writeLog(folder.root, "torn", new Uint8Array([...torn, ...new TextEncoder().encode("rubbish\n{")]), {
+    encoding: "none",
+  });
+  const { json: [tail] } = await document(["verify", "torn"], { cwd: folder.path });
+  assertEquals([tail.damage, tail.torn.offsetBytes], [null, torn.length]);
+  assertEquals(tail.findings.map(({ severity }: { severity: string }) => severity), ["tail", "tail"]);
+});
+
+Deno.test("field/A06: a log with a record behind its own beginning is listed as damaged, and refused for writing", async () => {
+  await using folder = new TempFolder();
+  const { bytes, ends } = logBytes("twice", closedLog().events, { encoding: "none" });
+  const half = bytes.slice(ends[2], ends[2]! + 20);
+  const text = new Uint8Array([...bytes.slice(0, ends[2]), ...half, 0x0a, ...bytes.slice(ends[2])]);
+  writeLog(folder.root, "twice", text, { encoding: "none" });
+  const { code, json: [row] } = await document(["verify", "twice"], { cwd: folder.path });
+  assertEquals([code, row.damage.kind, row.damage.offsetBytes, row.damage.seq], [1, "duplicate-prefix", ends[2], 2]);
+  const listed = await document(["ls"], { cwd: folder.path });
+  assertEquals(JSON.stringify(listed.json).includes('"damaged"'), true);
+  const { code: refused, stderr } = await holdfast(["repair", "twice"], { cwd: folder.path });
+  assertEquals(refused, 1);
+  assertStringIncludes(stderr, "CORRUPT_LOG");
 });

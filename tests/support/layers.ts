@@ -23,6 +23,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   event: ["errors"],
   fold: TYPES,
+  // Logs of other programs become events, and nothing else.
+  foreign: ["fold", ...TYPES],
   hooks: TYPES,
   runtime: TYPES,
   model: TYPES,
@@ -50,7 +52,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   mcp: ["tool", ...TOOL, "tools", "entry"],
   otel: OUTSIDE,
   // An entry must name the type it returns, the store port; the port is types only.
-  entry: ["adapters/*", "journal", "sql", "frame", "runtime", "errors", "store"],
+  entry: ["adapters/*", "journal", "sql", "foreign", "frame", "runtime", "errors", "store"],
   sandbox: ["errors"],
   server: [...OUTSIDE, "sandbox"],
   web: OUTSIDE,
@@ -75,7 +77,7 @@ const RUNTIME_LAYERS = /^(adapters\/(file|sqlite_node|postgres)|entry|tools|mcp|
 const RUNTIME_FILES: readonly string[] = ["src/frame/node_zstd.ts"];
 
 /** Layers that are handed time, randomness, timers and the network, and so never reach for them. */
-const CORE_LAYERS: readonly string[] = ["mod", "agent", ...ABOVE_AGENT, "adapters/memory"];
+const CORE_LAYERS: readonly string[] = ["mod", "agent", ...ABOVE_AGENT, "foreign", "adapters/memory"];
 
 /** Layer → npm packages it may import. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
@@ -100,7 +102,9 @@ export const PORTABLE_ROOTS: readonly string[] = [
   "src/entry/memory.ts",
   "src/testing/mod.ts",
   "src/entry/opfs.ts",
+  "src/entry/foreign.ts",
   "web/worker.ts",
+  "web/inspector.ts",
   "src/tools/sandbox_exec.ts",
 ];
 

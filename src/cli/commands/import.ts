@@ -1,5 +1,5 @@
 /**
- * `holdfast import`: a log, or an archive of a log and its blobs, as a session of this root.
+ * `holdfast import`: a log, an archive of a log and its blobs, or the log of another program, as a session of this root.
  *
  * @module
  */
@@ -16,6 +16,7 @@ import {
 import { openFileLogs, openLogFile } from "../../entry/file.ts";
 import { RAW_LOG_BYTES_MAX } from "../../entry/raw_logs.ts";
 import type { Command } from "../command.ts";
+import { importForeignLog } from "../foreign_import.ts";
 import { counted } from "../format.ts";
 import { isWhole, lossLines, lossText, spilledMember } from "../spilled_report.ts";
 
@@ -31,7 +32,8 @@ export const importCommand: Command = {
   spec: {
     name: "import",
     positionals: "FILE",
-    help: "take a log file, or a .zip of a log and its long results, in as a session",
+    help:
+      "take a log file, a .zip of a log and its long results, or a log of Claude Code, Codex or pi, in as a session",
     flags: {},
     count: [1, 1],
   },
@@ -40,6 +42,7 @@ export const importCommand: Command = {
     const path = resolve(cwd, file);
     const logs = openFileLogs({ root });
     const bytes = bytesOf(path, file);
+    if (await importForeignLog(file, bytes, { out, openStore })) return 0;
     const beside = besideOf(path);
     const { id, fault, spilled } = await logs.take(file, bytes, beside).finally(() => beside.close());
     if (fault === null) {

@@ -38,8 +38,12 @@ export const show: Command = {
   async run(context) {
     const { args, out } = context;
     const range = rangeOf(args);
+    const as = versionOf(args);
     await using target = await findTarget(args.positionals[0]!, context);
-    const inspected = await inspect(target, out);
+    const inspected = await inspect(
+      { ...target, open: (options) => target.open({ ...options, as }) },
+      out,
+    );
     const { reader, folds, places } = inspected;
     await using _ = reader;
     const spilled = await inspectSpilled(inspected, target.file, out);
@@ -78,15 +82,19 @@ export const show: Command = {
   },
 };
 
+/** What is shown of a log of another version: what it is brought to, or what its own version decodes. */
+function versionOf(args: Parsed): "current" | "stored" {
+  const as = args.text("as") ?? "current";
+  if (as === "current" || as === "stored") return as;
+  throw new UsageError(`Cannot show as "${as}": wanted current or stored`);
+}
+
 interface Range {
   readonly from: number;
   readonly limit: number;
 }
 
 function rangeOf(args: Parsed): Range {
-  const as = args.text("as") ?? "current";
-  // Only version 3 is read, and it is stored as it is shown.
-  if (as !== "current" && as !== "stored") throw new UsageError(`Cannot show as "${as}": wanted current or stored`);
   const limitText = args.text("limit");
   const limit = limitText === "all" ? Infinity : parseCount("--limit", limitText ?? String(SHOWN_EVENTS_DEFAULT));
   const from = args.count("from");
@@ -115,7 +123,8 @@ async function forEachPage(
 
 async function printEvents(reader: LogReader, range: Range, marks: LossMarks, out: Output): Promise<void> {
   const { id, version, createdAt } = reader.header;
-  out.line(`session ${id}, version ${version}, created ${humanTime(createdAt)} UTC`);
+  const stored = reader.storedVersion === undefined ? "" : ` (stored as version ${reader.storedVersion})`;
+  out.line(`session ${id}, version ${version}${stored}, created ${humanTime(createdAt)} UTC`);
   const nextFrom = await forEachPage(reader, range, (events) => {
     for (const event of events) out.line(describeEvent(event) + marks.of(event.seq));
   });

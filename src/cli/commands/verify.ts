@@ -5,6 +5,7 @@
  */
 import { type HoldfastError, logFold, type LogFolds } from "../../../mod.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { diagnosed, type DiagnosedVerdict, printFindings } from "../diagnosis.ts";
 import { counted, humanSize, piece } from "../format.ts";
 import { examine, type Examined, unreadable, type Verdict } from "../inspect.ts";
 import type { Output } from "../output.ts";
@@ -27,11 +28,13 @@ export const verify: Command = {
   },
   async run(context) {
     const { args, out } = context;
-    const verdicts: Verdict[] = [];
+    const verdicts: DiagnosedVerdict[] = [];
     for (const argument of args.positionals) {
-      const { verdict, folds } = await examineArgument(context, argument);
+      const { verdict: plain, folds, root } = await examineArgument(context, argument);
+      const verdict = await diagnosed(plain, context.cwd, root);
       verdicts.push(verdict);
       print(out, verdict);
+      printFindings(out, verdict);
       printUnsettled(out, folds);
       printLost(out, verdict);
       if (verdict.damage === null && isWhole(verdict.spilled)) out.line(`  ${conclusion(verdict)}`);
@@ -42,21 +45,25 @@ export const verify: Command = {
   },
 };
 
-async function examineArgument(context: CommandContext, argument: string): Promise<Examined> {
+/** The verdict, and the root when the log is a session's there. */
+async function examineArgument(
+  context: CommandContext,
+  argument: string,
+): Promise<Examined & { readonly root: string | null }> {
   try {
     await using target = await findTarget(argument, context);
-    return await examine(target, context.out);
+    return { ...await examine(target, context.out), root: target.id === null ? null : context.root };
   } catch (error) {
     const nowhere = { file: argument, sizeBytes: 0, encoding: null, live: false };
     const verdict = unreadable(nowhere, error);
     if (verdict === null) throw error;
     // In text the verdict says it already.
     if (context.out.isJson) context.out.note(`${(error as HoldfastError).code}: ${(error as HoldfastError).message}`);
-    return { verdict, folds: logFold.initial() };
+    return { verdict, folds: logFold.initial(), root: null };
   }
 }
 
-function print(out: Output, verdict: Verdict): void {
+function print(out: Output, verdict: DiagnosedVerdict): void {
   const { id, version, encoding, sizeBytes, frames, events, torn, damage, open, closers } = verdict;
   out.line(verdict.file);
   if (id !== null) {
@@ -72,7 +79,7 @@ function print(out: Output, verdict: Verdict): void {
   if (damage !== null) {
     const offset = damage.offsetBytes === null ? "" : ` at offset ${damage.offsetBytes}`;
     const seq = damage.seq === null ? "" : ` (seq ${damage.seq})`;
-    out.line(`  damage: ${damage.code}${offset}${seq}`);
+    out.line(`  damage: ${damage.code}, ${damage.kind}${offset}${seq}`);
     out.line(`    ${piece(damage.message)}`);
   }
   if (open !== null) out.line(`  open: turn ${open.turn}${open.step === null ? "" : `, step ${open.step}`}`);

@@ -10,6 +10,7 @@ import { LAB_SESSION_ID, LabProcess, type Opened, type ProcessOptions, type Work
 import type { Letter } from "./letters.ts";
 import type { Candidate, CrashWatch, Run } from "./moment.ts";
 import { reportsOf, unresolvedOf } from "./reports.ts";
+import { salvageRefused } from "./salvage_refused.ts";
 import type { Compression, MediumKind } from "./unit.ts";
 
 /** What a trial needs beside its state. */
@@ -104,6 +105,8 @@ export async function tryState(candidate: Candidate, options: TrialOptions): Pro
 
   const after = await goOn(run, medium, opened, options);
   run.world.drop();
+  const isDamaged = typeof after.liveness === "object" && after.liveness.refused.startsWith("CORRUPT_");
+  const salvaged = isDamaged && image.has(log) ? await salvageRefused(run, image, options) : undefined;
 
   const trace: LabTrace = {
     ...{ log, medium: options.medium, compression: options.compression, incarnation: crashed, crashedAtStep },
@@ -117,6 +120,7 @@ export async function tryState(candidate: Candidate, options: TrialOptions): Pro
     requests: after.requests,
     writers: run.record.writers(),
     liveness: after.liveness,
+    ...(salvaged === undefined ? {} : { salvaged }),
   };
   const refused = typeof after.liveness === "object" ? after.liveness.refused : null;
   return {
