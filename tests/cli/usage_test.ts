@@ -14,6 +14,12 @@ const COMMANDS = [
   "fork",
   "rm",
   "export",
+  "import",
+  "compact",
+  "migrate",
+  "salvage",
+  "serve",
+  "lab",
   "doctor",
   "bench",
 ];
