@@ -108,6 +108,8 @@ Deno.test("the crash menu of the real page: an armed crash leaves an unknown, th
       await again.waitFor({ state: "detached" });
       await untilIdle(page);
 
+      // What was said since then is above the card, so it is one line.
+      await page.locator(".unknown").getByRole("button", { name: "Settle it" }).click();
       await page.getByRole("button", { name: settle }).click();
       await page.getByRole("button", { name: settle }).waitFor({ state: "detached" });
       await untilIdle(page);
