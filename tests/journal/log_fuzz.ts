@@ -48,7 +48,8 @@ export interface FuzzReport {
   /** Of logs of ours with a single damage. */
   readonly undamaged: number;
   readonly salvaged: number;
-  /** The most memory the process held at any time, in bytes. */
+  /** What the process held before, and the most it held at any time, in bytes. Tests that ran before it hold some, too. */
+  readonly startBytes: number;
   readonly peakBytes: number;
 }
 
@@ -76,7 +77,8 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
   const damages = new Map<string, number>();
   const failures: string[] = [];
   let slowest = { number: -1, ms: 0 };
-  let [undamaged, salvaged, peakBytes] = [0, 0, 0];
+  const startBytes = Deno.memoryUsage().rss;
+  let [undamaged, salvaged, peakBytes] = [0, 0, startBytes];
   for (let done = 0; done < count && failures.length < failuresMax; done++) {
     const number = from + done;
     const input = fuzzInput(start, number, seeds);
@@ -99,7 +101,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     if (done % 1000 === 999) report?.(done + 1);
   }
   peakBytes = Math.max(peakBytes, Deno.memoryUsage().rss);
-  return { inputs: count, ends, damages, failures, slowest, undamaged, salvaged, peakBytes };
+  return { inputs: count, ends, damages, failures, slowest, undamaged, salvaged, startBytes, peakBytes };
 }
 
 async function processorMs(input: FuzzInput): Promise<number> {

@@ -198,7 +198,7 @@ function tellAnswers(
   line(`   ${moral}`);
   for (const { found, verdict } of answers) {
     if (verdict !== "happened") continue;
-    line("   Had the bank not answered, it would stay unknown, until a person knows, and types in such a place:");
+    line("   Had the bank not answered, it would stay unknown until a person who knows types:");
     line(`     ${command(["resolve", name, String(found.called), "--happened"])}`);
   }
   const isExpected = answers[0]?.verdict === expected && answers.length <= 1;
