@@ -47,14 +47,18 @@ export async function migrateFileSession(
   id: string,
   options: Pick<OpenOptions, "onMigration" | "signal" | "waitMs"> = {},
 ): Promise<Migration> {
-  await using storage = openFileStorage({ root });
+  const storage = openFileStorage({ root });
   const journal = { storage, codec: nodeZstd(), ...runtime, limits, verifyStage: verifyOnThread };
   const keepSmall = smallHeap();
-  return await migrateLog(journal, id, {
-    ...options,
-    onMigration(progress) {
-      keepSmall();
-      options.onMigration?.(progress);
-    },
-  });
+  try {
+    return await migrateLog(journal, id, {
+      ...options,
+      onMigration(progress) {
+        keepSmall();
+        options.onMigration?.(progress);
+      },
+    });
+  } finally {
+    await storage.close();
+  }
 }

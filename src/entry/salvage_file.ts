@@ -132,8 +132,13 @@ export async function salvageFile(path: string, options: SalvageFileOptions): Pr
       if (hasCode(error, "NOT_FOUND") || hasCode(error, "CORRUPT_FRAME")) return null;
       throw error;
     });
-  await using storage = openFileStorage({ root });
-  return await salvageLog(await fileBytes(path), { ...options, ...runtime, storage, codec, blob });
+  const storage = openFileStorage({ root });
+  try {
+    return await salvageLog(await fileBytes(path), { ...options, ...runtime, storage, codec, blob });
+  } finally {
+    await storage.close();
+    await source.close();
+  }
 }
 
 /** What the folder of a log calls its session; `undefined` when the file has no name that a session's log has. */
