@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { casesNotRun, fixturesDir } from "../support/fixtures.ts";
 import { document, headerOf, TempFolder, writeLog } from "./cli.ts";
 
