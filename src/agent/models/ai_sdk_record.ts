@@ -186,6 +186,7 @@ export class Recorder {
       ...(blocks.length > 0 ? { blocks } : {}),
     };
     const isEmpty = Object.keys(record.response).length === 0 && blocks.length === 0;
+    // Every member was made of JSON above, which the type of a record built in steps does not say.
     return isEmpty ? null : record as unknown as JsonObject;
   }
 
