@@ -175,9 +175,7 @@ function headerOf(
   if (legacyHeader !== null) {
     const { createdAt, cwd, parentSession, isSeeded, origin, delegationDepth, agentPreset } = legacyHeader;
     const preset = agentPreset === "code" ? "ptc" : agentPreset;
-    // Old versions take a fraction of a millisecond there.
-    const whole = isCount(createdAt) ? createdAt : Math.max(0, Math.trunc(createdAt));
-    const known = { type: "session" as const, version: FORMAT_VERSION, createdAt: whole, isSeeded, delegationDepth };
+    const known = { type: "session" as const, version: FORMAT_VERSION, createdAt, isSeeded, delegationDepth };
     const isAbsolute = cwd !== undefined && isFine({ cwd });
     return {
       header: {
@@ -195,7 +193,7 @@ function headerOf(
     ...{
       type: "session",
       version: FORMAT_VERSION,
-      createdAt: isCount(record.createdAt) ? record.createdAt : Math.max(0, firstTime ?? 0),
+      createdAt: isCount(record.createdAt) ? record.createdAt : nearestCount(firstTime ?? 0),
     },
     ...{ isSeeded: record.isSeeded === true, delegationDepth: 0 },
   };
@@ -211,6 +209,12 @@ function headerOf(
   const id = isNonEmptyString(record.id) ? record.id : sessionId;
   const named = time + (id === undefined ? "" : `; the session was called ${JSON.stringify(id)}`);
   return { header: guessed as unknown as SessionHeader, remarks: [...from, `${what}, ${kept}${named}`] };
+}
+
+/** The count nearest to the time of an event, which may be any number: a header takes counts only. */
+function nearestCount(value: number): number {
+  if (Number.isNaN(value)) return 0;
+  return Math.min(Math.max(0, Math.trunc(value)), Number.MAX_SAFE_INTEGER);
 }
 
 /** Whether a header could have these members. */

@@ -17,6 +17,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { casesNotRun, fixturesDir } from "../../support/fixtures.ts";
 import { seededRandom } from "../../support/seeded_random.ts";
 import { journal } from "../script.ts";
+import { SMALL_OLD_LOG } from "../small_old_log.ts";
 import { CODEC, HEADER, joined, piecesOf, richLog } from "./rich_log.ts";
 
 const EVENTS = richLog(4);
@@ -305,6 +306,22 @@ Deno.test("field/A17: logs of one frame, with a header over two frames, or with 
     const { plan: { diagnosis } } = await salvageLog(logBytes("a log", bytes), options);
     assertEquals(diagnosis.findings.map((finding) => finding.kind), [kind.trim()]);
     assertEquals((await eventsOf(options.storage)).slice(0, -1), EVENTS, kind);
+  }
+});
+
+Deno.test("a header of no creation time gets that of the first event, whatever number that is", async () => {
+  const written = { "-7": 0, "-0.5": 0, "0.5": 0, "1e308": Number.MAX_SAFE_INTEGER, "1e999": Number.MAX_SAFE_INTEGER };
+  for (const [time, wanted] of Object.entries({ ...written, "-1e999": 0, "3.9": 3 })) {
+    const [header, first, ...rows] = SMALL_OLD_LOG;
+    const lines = [
+      header!.replace(/"createdAt":\d+/, '"createdAt":-1'),
+      first!.replace(/"time":\d+/, `"time":${time}`),
+      ...rows,
+    ];
+    const options = target();
+    await salvageLog(logBytes("a log", new TextEncoder().encode(lines.map((line) => line + "\n").join(""))), options);
+    const { header: copied } = await journal(options.storage).open("s0", "read");
+    assertEquals([time, copied.createdAt], [time, wanted]);
   }
 });
 
