@@ -349,14 +349,16 @@ class Surveyor {
   }
 }
 
-function timeOf(stored: StoredRow): number {
+/** `null`: it has none, for version 0 takes any value there. */
+function timeOf(stored: StoredRow): number | null {
   const event = eventIn(stored);
-  return event === null ? (stored as { row: { record: { time0: number } } }).row.record.time0 : event.time;
+  const time = event === null ? (stored as { row: { record: { time0: unknown } } }).row.record.time0 : event.time;
+  return typeof time === "number" ? time : null;
 }
 
 /** What tells the writer of a row. */
 function cuesOf({ stored, type }: FoundRow): Pick<PlacedRow, "time" | "callId" | "proposes"> {
-  const time = timeOf(stored);
+  const time = timeOf(stored) ?? 0;
   const data = eventIn(stored)?.data;
   if (!isRecord(data)) return { time };
   switch (type) {
@@ -382,7 +384,7 @@ function cuesOf({ stored, type }: FoundRow): Pick<PlacedRow, "time" | "callId" |
 }
 
 /** The event of a row; `null` for a packed one. */
-function eventIn(stored: StoredRow): { readonly time: number; readonly data: unknown } | null {
+function eventIn(stored: StoredRow): { readonly time: unknown; readonly data: unknown } | null {
   if (stored.version === FORMAT_VERSION) return (stored as { readonly event: SessionEvent }).event;
   const { row } = stored as { readonly row: LegacyRow };
   return row.kind === "event" ? row.event : null;

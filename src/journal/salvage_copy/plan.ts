@@ -213,7 +213,6 @@ function headerOf(
 
 /** The count nearest to the time of an event, which may be any number: a header takes counts only. */
 function nearestCount(value: number): number {
-  if (Number.isNaN(value)) return 0;
   return Math.min(Math.max(0, Math.trunc(value)), Number.MAX_SAFE_INTEGER);
 }
 

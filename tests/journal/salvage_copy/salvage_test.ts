@@ -311,7 +311,7 @@ Deno.test("field/A17: logs of one frame, with a header over two frames, or with 
 
 Deno.test("a header of no creation time gets that of the first event, whatever number that is", async () => {
   const written = { "-7": 0, "-0.5": 0, "0.5": 0, "1e308": Number.MAX_SAFE_INTEGER, "1e999": Number.MAX_SAFE_INTEGER };
-  for (const [time, wanted] of Object.entries({ ...written, "-1e999": 0, "3.9": 3 })) {
+  for (const [time, wanted] of Object.entries({ ...written, "-1e999": 0, "3.9": 3, '"soon"': 1_600_000_000_014 })) {
     const [header, first, ...rows] = SMALL_OLD_LOG;
     const lines = [
       header!.replace(/"createdAt":\d+/, '"createdAt":-1'),
