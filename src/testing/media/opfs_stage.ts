@@ -8,9 +8,7 @@
 import {
   AlreadyExistsError,
   type ByteRange,
-  checkFirstByte,
   nameParts,
-  SessionClosedError,
   type StagedFile,
   type StorageFile,
   StorageFullError,
@@ -21,6 +19,7 @@ import type { Target } from "./disk.ts";
 import { FileNode, type FolderNode, type Holder } from "./nodes.ts";
 import { isWhole, OpfsFile, type OpfsLock, writeAll } from "./opfs_file.ts";
 import { openHandle } from "./opfs_handle.ts";
+import { StagedBytes } from "./staged_bytes.ts";
 import type { SimulatedStorage } from "./simulated_storage.ts";
 import { answer, findFolder } from "./tree.ts";
 
@@ -34,7 +33,7 @@ export class OpfsStage implements StagedFile {
   readonly #lock: OpfsLock;
   readonly #target: Target;
   readonly #opened: Map<FileNode, OpfsFile>;
-  #isDone = false;
+  readonly #bytes: StagedBytes;
 
   /** @param file without a name; @param opened the files this worker has open */
   constructor(
@@ -48,46 +47,32 @@ export class OpfsStage implements StagedFile {
     this.#name = name;
     this.#storage = storage;
     this.#lock = lock;
-    this.#target = { file, name, vanish: () => {} };
+    const target = this.#target = { file, name, vanish: () => {} };
+    const write = (bytes: Uint8Array, what: string) =>
+      writeAll(storage, target, target.file.written.sizeBytes, bytes, what);
+    this.#bytes = new StagedBytes({ name, storage, lock, target, write });
   }
 
   append(bytes: Uint8Array): Promise<void> {
-    return answer(() => {
-      const what = `stage "${this.#name}"`;
-      this.#checkUsable(what);
-      const { file } = this.#target;
-      const oldSizeBytes = file.written.sizeBytes;
-      if (oldSizeBytes === 0 && bytes.length > 0) checkFirstByte(this.#name, bytes[0]);
-      if (bytes.length === 0) return;
-      try {
-        writeAll(this.#storage, this.#target, oldSizeBytes, bytes, what);
-      } catch (error) {
-        if (!this.#cutBack(oldSizeBytes, what)) this.#isDone = true;
-        throw error;
-      }
-    });
+    return this.#bytes.append(bytes, () => this.#bytes.end());
   }
 
   read(range: ByteRange = { startBytes: 0 }): Promise<Uint8Array<ArrayBuffer>> {
-    return answer(() => {
-      this.#checkUsable(`read the stage of "${this.#name}"`);
-      return this.#target.file.written.slice(range.startBytes, range.endBytes);
-    });
+    return this.#bytes.read(range);
   }
 
   publish(): Promise<StorageFile> {
     return answer(() => {
       const what = `publish "${this.#name}"`;
-      this.#checkUsable(what);
-      if (this.#target.file.written.sizeBytes === 0) checkFirstByte(this.#name, undefined);
-      this.#isDone = true;
+      this.#bytes.checkPublishable(what);
+      this.#bytes.end();
       const [file, holder] = this.#claim(what);
       return new OpfsFile(this.#name, this.#storage, this.#lock, file, holder, this.#opened);
     });
   }
 
   discard(): Promise<void> {
-    this.#isDone = true;
+    this.#bytes.end();
     return Promise.resolve();
   }
 
@@ -155,22 +140,5 @@ export class OpfsStage implements StagedFile {
     } catch {
       return; // What stays counts as absent, or is whole.
     }
-  }
-
-  #cutBack(oldSizeBytes: number, what: string): boolean {
-    const { disk, process } = this.#storage;
-    if (disk.isDead || this.#target.file.written.sizeBytes === oldSizeBytes) return true;
-    try {
-      disk.truncate(process, this.#target, oldSizeBytes, what);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  #checkUsable(what: string): void {
-    this.#storage.disk.checkAlive(this.#storage.process, what);
-    if (this.#isDone) throw new SessionClosedError(`Cannot ${what}: the stage was published or discarded`);
-    this.#lock.checkHeld(this.#storage, what);
   }
 }

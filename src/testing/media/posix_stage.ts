@@ -8,9 +8,7 @@
 import {
   AlreadyExistsError,
   type ByteRange,
-  checkFirstByte,
   nameParts,
-  SessionClosedError,
   type StagedFile,
   type StorageFile,
   StorageFullError,
@@ -22,6 +20,7 @@ import type { FileNode, Holder } from "./nodes.ts";
 import { PosixFile, writeAll } from "./posix_file.ts";
 import { syncNames } from "./posix_names.ts";
 import type { SimulatedLock, SimulatedStorage } from "./simulated_storage.ts";
+import { StagedBytes } from "./staged_bytes.ts";
 import { answer, findFolder, lookUp } from "./tree.ts";
 
 /** A staged file: published by a sync, a link, and a sync of its folder. */
@@ -31,7 +30,7 @@ export class PosixStage implements StagedFile {
   readonly #lock: SimulatedLock;
   readonly #target: Target;
   readonly #holder: Holder;
-  #isDone = false;
+  readonly #bytes: StagedBytes;
 
   constructor(name: string, storage: SimulatedStorage, lock: SimulatedLock, file: FileNode, holder: Holder) {
     this.#name = name;
@@ -39,36 +38,23 @@ export class PosixStage implements StagedFile {
     this.#lock = lock;
     this.#target = storage.targetOf(name, file);
     this.#holder = holder;
+    const target = this.#target;
+    const write = (bytes: Uint8Array, what: string) => writeAll(storage, target, bytes, what);
+    this.#bytes = new StagedBytes({ name, storage, lock, target, write });
   }
 
   append(bytes: Uint8Array): Promise<void> {
-    return answer(() => {
-      const what = `stage "${this.#name}"`;
-      this.#checkUsable(what);
-      const { file } = this.#target;
-      const oldSizeBytes = file.written.sizeBytes;
-      if (oldSizeBytes === 0 && bytes.length > 0) checkFirstByte(this.#name, bytes[0]);
-      try {
-        writeAll(this.#storage, this.#target, bytes, what);
-      } catch (error) {
-        if (!this.#cutBack(oldSizeBytes, what)) this.#end();
-        throw error;
-      }
-    });
+    return this.#bytes.append(bytes, () => this.#end());
   }
 
   read(range: ByteRange = { startBytes: 0 }): Promise<Uint8Array<ArrayBuffer>> {
-    return answer(() => {
-      this.#checkUsable(`read the stage of "${this.#name}"`);
-      return this.#target.file.written.slice(range.startBytes, range.endBytes);
-    });
+    return this.#bytes.read(range);
   }
 
   publish(): Promise<StorageFile> {
     return answer(() => {
       const what = `publish "${this.#name}"`;
-      this.#checkUsable(what);
-      if (this.#target.file.written.sizeBytes === 0) checkFirstByte(this.#name, undefined);
+      this.#bytes.checkPublishable(what);
       try {
         this.#syncContent(what);
         this.#link(what);
@@ -77,13 +63,13 @@ export class PosixStage implements StagedFile {
         this.#end();
         throw error;
       }
-      this.#isDone = true;
+      this.#bytes.end();
       return new PosixFile(this.#name, this.#storage, this.#lock, this.#target.file, this.#holder);
     });
   }
 
   discard(): Promise<void> {
-    if (!this.#isDone) this.#end();
+    if (!this.#bytes.isDone) this.#end();
     return Promise.resolve();
   }
 
@@ -133,25 +119,8 @@ export class PosixStage implements StagedFile {
     }
   }
 
-  #cutBack(oldSizeBytes: number, what: string): boolean {
-    const { disk, process } = this.#storage;
-    if (disk.isDead || this.#target.file.written.sizeBytes === oldSizeBytes) return true;
-    try {
-      disk.truncate(process, this.#target, oldSizeBytes, what);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
   #end(): void {
-    this.#isDone = true;
+    this.#bytes.end();
     this.#storage.disk.free(this.#storage.process, this.#target.file, this.#holder);
-  }
-
-  #checkUsable(what: string): void {
-    this.#storage.disk.checkAlive(this.#storage.process, what);
-    if (this.#isDone) throw new SessionClosedError(`Cannot ${what}: the stage was published or discarded`);
-    this.#lock.checkHeld(this.#storage, what);
   }
 }
