@@ -79,7 +79,8 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
   let slowest = { number: -1, ms: 0 };
   const startBytes = Deno.memoryUsage().rss;
   let [undamaged, salvaged, peakBytes] = [0, 0, startBytes];
-  for (let done = 0; done < count && failures.length < failuresMax; done++) {
+  let done = 0;
+  for (; done < count && failures.length < failuresMax; done++) {
     const number = from + done;
     const input = fuzzInput(start, number, seeds);
     for (const name of input.damages) damages.set(name, (damages.get(name) ?? 0) + 1);
@@ -101,7 +102,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     if (done % 1000 === 999) report?.(done + 1);
   }
   peakBytes = Math.max(peakBytes, Deno.memoryUsage().rss);
-  return { inputs: count, ends, damages, failures, slowest, undamaged, salvaged, startBytes, peakBytes };
+  return { inputs: done, ends, damages, failures, slowest, undamaged, salvaged, startBytes, peakBytes };
 }
 
 async function processorMs(input: FuzzInput): Promise<number> {
