@@ -16,15 +16,15 @@ import {
   isZip,
   type LogBranch,
   logBytes,
-  openJournal,
   openLogFile,
   planSalvage,
   salvageLog,
   type SalvagePlan,
 } from "../journal/mod.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { LogReader, SessionStore } from "../store/session_store.ts";
-import { type ForeignReport, importForeign } from "./foreign.ts";
+import type { LogReader } from "../store/session_store.ts";
+import { convertForeign, type ForeignConversion, type ForeignReport } from "./foreign.ts";
+import { logInMemory } from "./log_in_memory.ts";
 import { systemRuntime } from "./system.ts";
 
 /** One thing that is wrong with a file, in words. */
@@ -150,12 +150,13 @@ function plain({ name, bytes }: GivenFile, kind: FileReport["kind"], take: FileI
 /** Converts it once to see what would be left out, and again under an id when it is wanted. */
 async function inspectForeign(file: GivenFile): Promise<InspectedFile> {
   const { name, bytes } = file;
-  const convert = (id: string) =>
-    inMemory(file.runtime, async (store) => await importForeign({ store, newId: () => id, name, bytes }));
+  const convert = (id: string) => convertForeign({ newId: () => id, name, bytes, runtime: file.runtime });
   let take: FileImport;
   try {
-    const { result } = await convert("preview");
-    take = result === null ? { how: "refused", reason: "it cannot be read" } : { how: "converted", report: result };
+    const made = await convert("preview");
+    take = made === null
+      ? { how: "refused", reason: "it cannot be read" }
+      : { how: "converted", report: reportOf(made) };
   } catch (error) {
     take = { how: "refused", reason: reasonOf(error) };
   }
@@ -165,10 +166,14 @@ async function inspectForeign(file: GivenFile): Promise<InspectedFile> {
     async make(how, { newId }) {
       if (how !== "import" || take.how === "refused") return await refuse(name);
       const id = newId();
-      const { log } = await convert(id);
-      return [{ name: `${id}.jsonl.zstd`, bytes: log }];
+      const made = await convert(id);
+      return made === null ? await refuse(name) : [{ name: `${id}.jsonl.zstd`, bytes: made.log }];
     },
   };
+}
+
+function reportOf({ id: _, log: __, ...report }: ForeignConversion): ForeignReport {
+  return report;
 }
 
 async function inspectLog(file: GivenFile): Promise<InspectedFile> {
@@ -256,7 +261,7 @@ export const CURRENT_VERSION = 3;
 async function migrated({ name, runtime }: GivenFile, open: () => Promise<LogReader>): Promise<MadeLog> {
   const reader = await open();
   try {
-    const { log } = await inMemory(runtime, async (store) => {
+    const { log } = await logInMemory(runtime, async (store) => {
       const copy = await store.create(reader.header);
       await copy.materialize();
       for (let from: number | null = 0; from !== null;) {
@@ -271,18 +276,6 @@ async function migrated({ name, runtime }: GivenFile, open: () => Promise<LogRea
   } finally {
     await reader.close();
   }
-}
-
-/** Runs something that makes one session in a store of its own, and gives back that session's log. */
-async function inMemory<Result extends { readonly id: string } | null>(
-  runtime: Runtime,
-  make: (store: SessionStore) => Promise<Result>,
-): Promise<{ readonly result: Result; readonly log: Uint8Array<ArrayBuffer> }> {
-  const storage = new MemoryStorage();
-  const store = openJournal({ storage, codec, ...runtime });
-  const result = await make(store);
-  const row = result === null ? null : await store.stat(result.id);
-  return { result, log: row === null ? new Uint8Array(0) : await storage.read(row.name) };
 }
 
 function versionIn(error: HoldfastError): number | null {

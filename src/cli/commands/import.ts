@@ -42,7 +42,7 @@ export const importCommand: Command = {
     const path = resolve(cwd, file);
     const logs = openFileLogs({ root });
     const bytes = bytesOf(path, file);
-    if (await importForeignLog(file, bytes, { out, openStore })) return 0;
+    if (await importForeignLog(file, bytes, { out, root })) return 0;
     const beside = besideOf(path);
     const { id, fault, spilled } = await logs.take(file, bytes, beside).finally(() => beside.close());
     if (fault === null) {
