@@ -447,7 +447,8 @@ Deno.test("the page over every kind of worker: looks, keys, hostile text, a long
       page.waitForEvent("download"),
       page.getByRole("button", { name: "Export" }).click(),
     ]);
-    assertEquals(download.suggestedFilename(), "session.v3.jsonl.zstd");
+    assertMatch(download.suggestedFilename(), /^[\w-]+\.v3\.jsonl\.zstd$/);
+    assert(!download.suggestedFilename().startsWith("session"));
     assertEquals([...await Deno.readFile(await download.path())], [0x28, 0xb5, 0x2f, 0xfd]);
     await page.evaluate(() => {
       const dataTransfer = new DataTransfer();

@@ -256,7 +256,9 @@ export class PageStore {
   async exported(): Promise<{ readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> } | null> {
     let answer = null;
     await this.#tryHere(async (client, id) => {
-      answer = await client.call("export", { id });
+      const exported = await client.call("export", { id });
+      // Every session's log has the same name where it is kept; among somebody's downloads it has its session's.
+      answer = { ...exported, name: exported.name.replace(/^session\b/, id) };
       this.#reportLost(answer.spilled, "are lost, and are not in the export. Everything else is", id);
     });
     return answer;
