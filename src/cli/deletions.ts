@@ -9,7 +9,7 @@
  */
 import { closeSync, constants, fdatasyncSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { StorageFullError, StorageLostError } from "../../mod.ts";
+import { systemError } from "../entry/system_error.ts";
 
 /** The record's name in the root. A session lies two folders deeper, so no listing takes it for one. */
 export const DELETIONS_NAME = "deleted.jsonl";
@@ -58,10 +58,7 @@ export function recordDeletion(root: string, deletion: Deletion): void {
     }
     syncFolder(root);
   } catch (error) {
-    const { code, message } = error as { code?: unknown; message: string };
-    const text = `Cannot record in "${path}" what is deleted: ${message}`;
-    if (code === "ENOSPC" || code === "EDQUOT" || code === "EFBIG") throw new StorageFullError(text, { cause: error });
-    throw new StorageLostError(text, { cause: error });
+    throw systemError(error, `record in "${path}" what is deleted`);
   }
 }
 

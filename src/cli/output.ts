@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { systemClock } from "../entry/system.ts";
+import { systemError } from "../entry/system_error.ts";
 import { type Clock, jsonText } from "../../mod.ts";
 import { printable, printableJson } from "./printable.ts";
 import { type Progress, startProgress } from "./progress.ts";
@@ -53,7 +54,9 @@ export class OutputFailed extends Error {
 
   /** What a caller can do next. */
   get code(): "STORAGE_FULL" | "STORAGE_LOST" {
-    return /ENOSPC|os error 28/.test(String(this.cause)) ? "STORAGE_FULL" : "STORAGE_LOST";
+    return systemError(this.cause, "write to standard output").code === "STORAGE_FULL"
+      ? "STORAGE_FULL"
+      : "STORAGE_LOST";
   }
 
   /** Whether nobody reads any more, which is nobody's mistake: `holdfast show ID | head`. */

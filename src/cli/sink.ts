@@ -5,13 +5,8 @@
  */
 import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
-import {
-  AlreadyExistsError,
-  type HoldfastError,
-  NotFoundError,
-  StorageFullError,
-  StorageLostError,
-} from "../../mod.ts";
+import { AlreadyExistsError, type HoldfastError, NotFoundError } from "../../mod.ts";
+import { systemError } from "../entry/system_error.ts";
 import type { Output } from "./output.ts";
 import { printable } from "./printable.ts";
 
@@ -76,11 +71,7 @@ function refusal(file: string, cause: Error & { readonly code?: unknown }): Hold
     case "ENOENT":
     case "ENOTDIR":
       return new NotFoundError(because("there is no such folder"), { cause });
-    case "ENOSPC":
-    case "EDQUOT":
-    case "EFBIG":
-      return new StorageFullError(because(cause.message), { cause });
     default:
-      return new StorageLostError(because(cause.message), { cause });
+      return systemError(cause, `write file "${file}"`);
   }
 }

@@ -41,6 +41,19 @@ Deno.test("output that a full disk refuses is an error, exit code 1", async () =
   }
 });
 
+Deno.test("output beyond the file size limit of the process is an error like that of a full disk", async () => {
+  await using folder = new TempFolder();
+  writeLog(folder.root, "long", longLog().events);
+  for (const how of ["> piped", "--out out"]) {
+    const { code, stderr } = await shell(
+      `trap '' XFSZ; ulimit -f 1; exec "$@" export long --to jsonl ${how}`,
+      folder.path,
+    );
+    assertEquals(code, 1, how);
+    assertStringIncludes(stderr, "STORAGE_FULL: Cannot write ", how);
+  }
+});
+
 Deno.test("exit codes of the process: 0 fine, 1 not fine, 2 usage; a prompt comes through a pipe", async () => {
   await using folder = new TempFolder();
   const { path: cwd } = folder;
