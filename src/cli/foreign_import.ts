@@ -11,8 +11,8 @@ import { counted } from "./format.ts";
 import type { Output } from "./output.ts";
 
 /**
- * Makes a session of a log of Claude Code, OpenAI Codex or pi, whole or not at all, and reports what was left out. Returns false, and does nothing, for
- * any other file.
+ * Makes a session of a log of Claude Code, OpenAI Codex or pi, whole or not at all, and reports what was left out. Returns false,
+ * and does nothing, for any other file.
  */
 export async function importForeignLog(
   name: string,
