@@ -19,6 +19,13 @@ export interface OpenRawWriter {
   close(): void | Promise<void>;
 }
 
+/** A store that is no journal. */
+export interface NamedStore {
+  /** How the table calls it: `sqlite`. */
+  readonly name: string;
+  open(): SessionStore | Promise<SessionStore>;
+}
+
 /** Something that reads a log without us: it knows no events and checks nothing. */
 export interface LogParser {
   /** How the table calls it: `read + zstd + JSON.parse`. */
@@ -46,6 +53,8 @@ export interface Place {
   readonly medium: string;
   /** A store of ours on this medium. */
   openStore(): SessionStore | Promise<SessionStore>;
+  /** Other stores of ours, on the same medium or on a server. */
+  readonly otherStores?: readonly NamedStore[];
   /** The first one is what ratios are taken against. */
   readonly rawWriters: readonly [RawWriter, ...RawWriter[]];
   /** What opening a log is compared with. */

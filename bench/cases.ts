@@ -7,9 +7,10 @@ import type { BenchCase } from "./bench_case.ts";
 import { batchingCases } from "./batching_cases.ts";
 import { flushCases } from "./flush_cases.ts";
 import { openCases } from "./open_cases.ts";
+import { storeCases } from "./store_cases.ts";
 
 /** Every case. */
-export const benchCases: readonly BenchCase[] = [...flushCases, ...batchingCases, ...openCases];
+export const benchCases: readonly BenchCase[] = [...flushCases, ...storeCases, ...batchingCases, ...openCases];
 
 /**
  * The cases whose name begins with one of the names, all of them without a name. A large one runs only when it is named whole.

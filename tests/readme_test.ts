@@ -1,5 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { serverFacts } from "../src/adapters/postgres/server_facts.ts";
+import type { SqlTransaction } from "../src/sql/mod.ts";
 import { openFileStore } from "../src/entry/file.ts";
+import { openSqliteStore } from "../src/entry/sqlite.ts";
 import { openMemoryStore } from "../src/entry/memory.ts";
 import { openOpfsStore } from "../src/entry/opfs.ts";
 import { FakeOrigin } from "./adapters/opfs/fake_opfs.ts";
@@ -51,16 +54,28 @@ Deno.test("README: the examples of the optional entries are right uses of them",
   }
 });
 
+/** A server that syncs its log and waits for that, as it says itself. */
+const durableServer: SqlTransaction = {
+  run: () => Promise.resolve(0),
+  all: () =>
+    Promise.resolve([{
+      ...{ version: 150_000, shown: "15.0", encoding: "UTF8", in_recovery: 0, fsync: "on", synchronous_commit: "on" },
+      idle_ms: 1,
+    }]),
+};
+
 Deno.test("README: the table of media says what the traits say", async () => {
   const root = await Deno.makeTempDir({ prefix: "holdfast-readme-" });
   await using file = openFileStore({ root });
+  await using sqlite = openSqliteStore({ path: `${root}/sessions.db` });
   await using opfs = await openOpfsStore({ platform: new FakeOrigin().worker().platform });
   await using memory = openMemoryStore();
   await using disk = openMemoryStore({ simulate: "disk" });
-  const rows = readme.split("\n").filter((line) => /^\| `(file|opfs|memory)`/.test(line)).map((line) =>
+  const rows = readme.split("\n").filter((line) => /^\| `(file|sqlite|postgres|opfs|memory)`/.test(line)).map((line) =>
     line.split("|").slice(2, 7).map((cell) => cell.trim())
   );
-  const traits = [file, opfs, memory, disk].map(({ traits }) => [
+  const postgres = await serverFacts(durableServer, "postgres", 1);
+  const traits = [file, sqlite, postgres, opfs, memory, disk].map(({ traits }) => [
     ...[traits.sync, traits.names, traits.publish, traits.lockScope, traits.persistence],
   ]);
   assertEquals(rows, traits);

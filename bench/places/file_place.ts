@@ -10,6 +10,7 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { openFileStore } from "../../src/entry/file.ts";
 import { parseRows } from "../rows.ts";
 import type { Absent, LogParser, Place, RawWriter } from "../bench_case.ts";
+import { otherStores } from "./other_stores.ts";
 
 /** Deno's own file, of which only this much is used. The bundle for Node never reaches it. */
 interface DenoFile {
@@ -41,14 +42,16 @@ export async function filePlace(folder: string): Promise<Place> {
   const rawWriters: [RawWriter, ...RawWriter[]] = [
     deno === undefined ? nodeFsWriter(nextPath) : denoFileWriter(nextPath, deno),
   ];
-  const absent: Absent[] = [];
   const sqlite = await sqliteWriter(nextPath);
+  const others = otherStores(nextPath, !("reason" in sqlite));
+  const absent: Absent[] = [...others.absent];
   if ("reason" in sqlite) absent.push(sqlite);
   else rawWriters.push(sqlite);
   return {
     runtime: deno === undefined ? `Node ${process.versions.node}` : `Deno ${process.versions["deno"]}`,
     medium: "files",
     openStore: () => openFileStore({ root: nextPath("store") }),
+    otherStores: others.stores,
     rawWriters,
     logParser: zstdParser(nextPath),
     absent,

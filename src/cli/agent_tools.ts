@@ -40,19 +40,24 @@ export function makeWorkspace(workspace: string): boolean {
  *
  * @throws {UsageError} when a flag names no origin
  */
-export function agentTools({ args, env, root }: CommandContext, workspace: string): Tool[] {
+export function agentTools({ args, env, root, storeFile }: CommandContext, workspace: string): Tool[] {
   const keyedOrigins = args.texts("keyed-origin");
   const secret = (name: string) => env[`HOLDFAST_SECRET_${name}`];
   try {
     const http = httpRequestTool({ fetch: (input, init) => fetch(input, init), secret, keyedOrigins });
     // The logs are evidence: no tool reads or writes them, also when they lie inside the workspace.
-    return [...workspaceTools({ root: workspace, closed: [root] }), http];
+    return [...workspaceTools({ root: workspace, closed: [root, ...databaseFiles(storeFile)] }), http];
   } catch (error) {
     if (error instanceof TypeError && error.message.startsWith("Cannot use keyed origin")) {
       throw new UsageError(error.message);
     }
     throw error;
   }
+}
+
+/** A database and what is kept beside it: no tool and no command may touch it. */
+export function databaseFiles(database: string | null): string[] {
+  return database === null ? [] : ["", "-wal", "-shm", ".locks"].map((suffix) => database + suffix);
 }
 
 function look(path: string): Stats | null {

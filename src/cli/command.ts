@@ -19,8 +19,12 @@ export interface CommandContext {
   readonly cwd: string;
   /** The environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Opens the store under the root; the caller closes it. Nothing is created. */
-  openStore(): SessionStore;
+  /** What the store is called; `null` while it is the root. */
+  readonly storeName: string | null;
+  /** The file of a store that is one; `null` for any other. */
+  readonly storeFile: string | null;
+  /** Opens the store: the one `--store` names, else the one under the root. The caller closes it. Nothing is created. */
+  openStore(): Promise<SessionStore>;
 }
 
 /** Exit code: fine, the thing asked about is not fine, the command line is wrong, or the terminal hung up. */

@@ -5,10 +5,10 @@
  */
 import { resolve as resolvePath } from "node:path";
 import process from "node:process";
-import { openFileStore } from "../entry/file.ts";
 import type { Command, CommandContext, ExitCode } from "./command.ts";
 import { bench } from "./commands/bench.ts";
 import { compact } from "./commands/compact.ts";
+import { copy } from "./commands/copy.ts";
 import { doctor } from "./commands/doctor.ts";
 import { exportCommand } from "./commands/export.ts";
 import { fork } from "./commands/fork.ts";
@@ -29,6 +29,7 @@ import { columns } from "./format.ts";
 import { type Host, processHost } from "./host.ts";
 import { HUNG_UP_EXIT_CODE } from "./interrupt.ts";
 import type { Output } from "./output.ts";
+import { openPlace, parsePlace, placeName } from "./place.ts";
 import { report } from "./report.ts";
 import { asksForJson, commandHelp, parseCommand, UsageError } from "./usage.ts";
 import { tellVersion } from "./version.ts";
@@ -45,6 +46,7 @@ const COMMANDS: readonly Command[] = [
   tail,
   fork,
   compact,
+  copy,
   migrate,
   rm,
   exportCommand,
@@ -90,7 +92,26 @@ function contextOf(args: CommandContext["args"], host: Host, out: Output): Comma
   // What was meant to hold a folder and is empty must not mean another one.
   if (folder === "") throw new UsageError("Cannot use $HOLDFAST_ROOT: found an empty value");
   const root = resolvePath(cwd, folder);
-  return { args, out, host, root, cwd, env, openStore: () => openFileStore({ root }) };
+  // A root that is asked for by name is meant, whatever the environment says.
+  const spec = args.text("store") ?? (args.has("root") ? undefined : storeOfEnvironment(env));
+  const openStore = () => openPlace(spec === undefined ? { kind: "folder", root } : parsePlace(spec, cwd));
+  return { args, out, host, root, cwd, env, openStore, ...namesOf(spec, cwd) };
+}
+
+/** `undefined` also where this process may not ask: `deno task serve` has leave for what it needs and no more. */
+function storeOfEnvironment(env: Host["env"]): string | undefined {
+  try {
+    return env["HOLDFAST_STORE"];
+  } catch (error) {
+    if (error instanceof Error && /^(NotCapable|PermissionDenied)$/.test(error.name)) return undefined;
+    throw error;
+  }
+}
+
+function namesOf(spec: string | undefined, cwd: string): Pick<CommandContext, "storeName" | "storeFile"> {
+  if (spec === undefined) return { storeName: null, storeFile: null };
+  const place = parsePlace(spec, cwd);
+  return { storeName: placeName(place), storeFile: place.kind === "sqlite" ? place.path : null };
 }
 
 function commandOf(name: string): Command {
@@ -118,7 +139,7 @@ function help(): string {
     "",
     ...columns(rows),
     "",
-    "  Every command takes --root DIR, --json and --help; --version stands alone. Exit code: 0 fine, 1 not fine, 2 usage.",
+    "  Every command takes --root DIR, --store STORE, --json and --help; --version stands alone. Exit code: 0 fine, 1 not fine, 2 usage.",
     '  With --json an error is {"error": {"code", "message"}}; the code of a usage error is USAGE.',
     "  An ID may be cut as long as one session fits. $HOLDFAST_ROOT stands for --root; a header value $secret:NAME in a",
     "  request of the agent is filled from $HOLDFAST_SECRET_NAME.",

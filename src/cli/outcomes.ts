@@ -63,10 +63,11 @@ export function commandLine(
   const deno = env["npm_command"] === "exec" ? "npx -y deno@2.9.6" : "deno";
   const isInside = cwd === REPOSITORY || cwd.startsWith(REPOSITORY + "/");
   const config = isInside ? [] : ["--config", `${REPOSITORY}/deno.json`];
-  const root = args.text("root");
+  const [root, store] = [args.text("root"), args.text("store")];
+  const place = [...(root === undefined ? [] : ["--root", root]), ...(store === undefined ? [] : ["--store", store])];
   return [
     deno,
     "task",
-    ...[...config, "holdfast", ...words, ...(root === undefined ? [] : ["--root", root])].map(shellWord),
+    ...[...config, "holdfast", ...words, ...place].map(shellWord),
   ].join(" ");
 }

@@ -6,6 +6,7 @@
 import { commandDoor, type SandboxState, stateText } from "../server/door.ts";
 import { SHELL_MODES, type ShellMode, shellTool } from "../tools/mod.ts";
 import type { Tool } from "../../mod.ts";
+import { databaseFiles } from "./agent_tools.ts";
 import type { CommandContext } from "./command.ts";
 import type { Flag } from "./usage.ts";
 import { UsageError } from "./usage.ts";
@@ -39,9 +40,13 @@ export interface AgentShell {
 }
 
 /** The shell of an agent whose person sits here, and so may grant one command everything. Starts and measures nothing yet. */
-export function agentShell({ root }: Pick<CommandContext, "root">, workspace: string, mode: ShellMode): AgentShell {
+export function agentShell(
+  { root, storeFile = null }: Pick<CommandContext, "root"> & Partial<Pick<CommandContext, "storeFile">>,
+  workspace: string,
+  mode: ShellMode,
+): AgentShell {
   // The logs are evidence: a command does not read them, also when they lie inside the workspace.
-  const door = commandDoor({ workspace, hidden: [root] });
+  const door = commandDoor({ workspace, hidden: [root, ...databaseFiles(storeFile)] });
   let told: Promise<SandboxState> | null = null;
   return {
     tool: shellTool({ run: door, mode }),

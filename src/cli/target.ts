@@ -50,13 +50,13 @@ export interface Target extends AsyncDisposable {
  */
 export async function findTarget(
   argument: string,
-  { cwd, root, openStore }: Pick<CommandContext, "cwd" | "root" | "openStore">,
+  { cwd, root, storeName, openStore }: Pick<CommandContext, "cwd" | "root" | "storeName" | "openStore">,
 ): Promise<Target> {
   const path = resolve(cwd, argument);
   const isPath = /[/\\]/.test(argument) || /\.jsonl(\.zstd)?$/.test(argument);
   if (isPath && isFile(path, argument)) return await fileTarget(argument, path);
   try {
-    return await sessionTarget(argument, root, openStore);
+    return await sessionTarget(argument, root, storeName, openStore);
   } catch (error) {
     if (!hasCode(error, "NOT_FOUND")) throw error;
     if (!isPath && isFile(path, argument)) return await fileTarget(argument, path);
@@ -67,13 +67,24 @@ export async function findTarget(
   }
 }
 
-async function sessionTarget(prefix: string, root: string, openStore: CommandContext["openStore"]): Promise<Target> {
-  const store = openStore();
+async function sessionTarget(
+  prefix: string,
+  root: string,
+  storeName: string | null,
+  openStore: CommandContext["openStore"],
+): Promise<Target> {
+  const store = await openStore();
   try {
     const row = await findSession(store, root, prefix);
     const { id, sizeBytes, encoding, live } = row;
     return {
-      ...{ id, file: join(root, row.name), sizeBytes, encoding, live },
+      ...{
+        id,
+        file: storeName === null ? join(root, row.name) : `${storeName} ${row.name}`,
+        sizeBytes,
+        encoding,
+        live,
+      },
       open: (options) => store.open(id, "read", options),
       [Symbol.asyncDispose]: () => store.close(),
     };

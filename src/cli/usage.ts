@@ -42,6 +42,7 @@ export interface Parsed {
 
 const COMMON_FLAGS: Readonly<Record<string, Flag>> = {
   root: { value: "DIR", help: "where sessions are kept (else $HOLDFAST_ROOT, else ./.holdfast)" },
+  store: { value: "STORE", help: "sqlite:FILE or postgres://… instead of the root (else $HOLDFAST_STORE)" },
   json: { help: "print one JSON document on standard output and nothing else" },
   help: { help: "show this" },
 };

@@ -73,6 +73,21 @@ export function readRow(line: string, expectedSeq?: number): SessionEvent | RowF
       error,
     );
   }
+  return readRecord(row, expectedSeq);
+}
+
+/**
+ * The same of a row that a database keeps in columns: a value that was parsed a moment ago and is the callee's, for its
+ * `sourceEventSeqs` are expanded in place.
+ *
+ * @example
+ * ```ts
+ * import { readRecord, RowFault } from "./row.ts";
+ *
+ * if (!(readRecord({ type: "turn/end", seq: 3 }, 4) instanceof RowFault)) throw new Error("unreachable");
+ * ```
+ */
+export function readRecord(row: unknown, expectedSeq?: number): SessionEvent | RowFault {
   if (!isRecord(row)) return new RowFault("issue", `${show(row)}, expected an event`, false);
   return refusal(row) ?? issue(row, expectedSeq) ?? row as unknown as SessionEvent;
 }

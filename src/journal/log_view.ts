@@ -14,7 +14,7 @@ import type { JournalContext } from "./context.ts";
 import type { Dialect } from "./dialect.ts";
 import { errorOf, faultOf, type Finding } from "./finding.ts";
 import type { LogEncoding } from "./layout.ts";
-import { PAGE_EVENTS_DEFAULT } from "./limits.ts";
+import { PAGE_EVENTS_DEFAULT, WATCH_POLL_MS } from "./limits.ts";
 import type { CheckedLog } from "./checked_log.ts";
 import { PageReader } from "./page.ts";
 import type { Salvage } from "./salvage.ts";
@@ -107,7 +107,7 @@ export abstract class LogView implements LogReader {
       if (found.events.length === 0 && scan.stop !== null) throw this.errorOf(scan.stop, "watch");
       return found;
     };
-    return watchLog({ bell, clock, page, isClosed: () => this.#isClosed }, from, options.signal);
+    return watchLog({ bell, clock, page, isClosed: () => this.#isClosed, pollMs: WATCH_POLL_MS }, from, options.signal);
   }
 
   async getBlob(digest: string): Promise<Uint8Array<ArrayBuffer>> {

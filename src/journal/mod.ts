@@ -5,6 +5,7 @@
  */
 export { type JournalOptions, openJournal } from "./journal.ts";
 export { migrateLog, type Migration } from "./generations/migrate_log.ts";
+export { legacyHeaderOf, migrateLegacy, readLegacyRow } from "./legacy/mod.ts";
 export { type StagedFacts, type StagedLog, type StageVerifier, verifyHere } from "./generations/verify_stage.ts";
 export { openLogFile } from "./log_file_reader.ts";
 export {

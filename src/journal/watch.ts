@@ -1,42 +1,6 @@
 /**
- * Following a log as it grows.
+ * Following a log as it grows: the same for every store.
  *
  * @module
  */
-import type { SessionEvent } from "../event/mod.ts";
-import type { Clock } from "../runtime/runtime.ts";
-import type { EventPage } from "../store/session_store.ts";
-import type { Bell } from "./bells.ts";
-import { WATCH_POLL_MS } from "./limits.ts";
-
-/** What is watched. */
-export interface Watched {
-  readonly bell: Bell;
-  readonly clock: Clock;
-  /** The durable events from `from` on. Throws when the log is damaged there. */
-  readonly page: (from: number) => Promise<EventPage>;
-  readonly isClosed: () => boolean;
-}
-
-/**
- * Every event from `from` on, each once and in order. What this store appends arrives at once, what other processes append
- * within WATCH_POLL_MS. Holds one page at a time.
- */
-export async function* watchLog(
-  { bell, clock, page, isClosed }: Watched,
-  from: number,
-  signal?: AbortSignal,
-): AsyncGenerator<SessionEvent, void, undefined> {
-  const isOver = () => isClosed() || signal?.aborted === true;
-  for (let next = from; !isOver();) {
-    const { rings } = bell;
-    const { events } = await page(next);
-    for (const event of events) {
-      if (isOver()) return;
-      // Before the consumer sees it: whatever the consumer does, the event is never given twice.
-      next = event.seq + 1;
-      yield event;
-    }
-    if (events.length === 0 && !isOver()) await bell.wait(rings, WATCH_POLL_MS, clock, signal);
-  }
-}
+export { type Watched, watchLog } from "../store/watch.ts";

@@ -194,8 +194,9 @@ export function createServerApp(parts: ServerParts): HoldfastServer {
       };
       await within(clock, deadlineMs, whenIdle(), signal);
       let isClean = true;
-      const closed = Promise.all(all.map(async ({ sessions, tails, store }) => {
-        await sessions.close().catch(failed);
+      const closed = Promise.all(all.map(async ({ sessions, tails, store, desk }) => {
+        // At once: what the desk does waits for turns that the sessions cancel.
+        await Promise.all([sessions.close().catch(failed), desk?.close().catch(failed)]);
         tails.close({ code: "shutdown", detail: "the server goes down" });
         await store.close().catch(failed);
       }));

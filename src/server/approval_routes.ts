@@ -5,6 +5,7 @@
  */
 import { Hono } from "hono";
 import { isEvent, type LogReader, NotFoundError, type SessionEvent } from "../../mod.ts";
+import { type DecisionCommand, refusalIn } from "./owner_desk.ts";
 import { Refusal } from "./problem.ts";
 import { checkDigest, type Decided, type ShownQuestion } from "./questions.ts";
 import { DECISION, type DecisionView, ID, QUESTION_ID, type QuestionView } from "./schemas.ts";
@@ -30,8 +31,12 @@ export function approvalRoutes() {
       const tenant = tenantOf(c);
       const id = await checkId(c.req.param("id"));
       const shown = tenant.questions.of(id);
-      if (shown.length === 0 && await tenant.store.stat(id) === null) {
+      const row = shown.length > 0 ? null : await tenant.store.stat(id);
+      if (shown.length === 0 && row === null) {
         throw new NotFoundError(`Cannot find session "${id}": there is none`);
+      }
+      if (row?.live && tenant.elsewhere !== null && tenant.sessions.peek(id) === null) {
+        return c.json({ questions: await questionsInLog(tenant, id) });
       }
       const questions: QuestionView[] = [];
       for (const question of shown) questions.push(await viewOf(tenant, id, question));
@@ -43,6 +48,7 @@ export function approvalRoutes() {
       const question = await checkQuestion(c.req.param("question"));
       const { decision, argumentsDigest = null } = c.req.valid("json");
       const told = await tenant.questions.decide(id, question, decision, argumentsDigest);
+      if (told === null) await decideElsewhere(tenant, id, { question, decision, argumentsDigest });
       const decided = told !== null && await isDurable(tenant, id, question, told)
         ? told
         : { ...await decidedInLog(tenant, id, question, argumentsDigest), already: true };
@@ -56,6 +62,56 @@ export function approvalRoutes() {
       const view: DecisionView = { id: question, outcome, seq, already };
       return c.json(view);
     });
+}
+
+/** Hands an answer to the process that writes the session, when another one does. What became of it is in the log then. */
+async function decideElsewhere(tenant: Tenant, id: string, decision: DecisionCommand): Promise<void> {
+  const { elsewhere, sessions, store } = tenant;
+  if (elsewhere === null || sessions.peek(id) !== null || !(await store.stat(id))?.live) return;
+  const { question, decision: outcome, argumentsDigest } = decision;
+  // One command for one answer, whoever gives it and how often.
+  const key = `decision ${question} ${outcome} ${argumentsDigest ?? ""}`;
+  const body = { question, decision: outcome, argumentsDigest };
+  const refusal = refusalIn((await elsewhere.ask(id, { key, kind: "decision", body })).outcome);
+  if (refusal !== null && refusal.code !== "QUESTION_CLOSED") throw refusal;
+}
+
+/** The open questions of a session that another process writes: asked, and not decided. */
+async function questionsInLog({ store }: Tenant, id: string): Promise<QuestionView[]> {
+  const reader = await store.open(id, "read");
+  await using _ = reader;
+  const open = new Map<string, QuestionView>();
+  for (let from: number | null = 0; from !== null;) {
+    const page: Awaited<ReturnType<LogReader["read"]>> = await reader.read({ from });
+    for (const event of page.events) {
+      if (isEvent(event, "approval/asked")) {
+        const { id, toolName, reason = null, callId = null } = event.data;
+        const unbound = { callSeq: null, arguments: null, argumentsDigest: null };
+        open.set(id, { id, toolName, reason, callId, ...unbound, askedAt: event.time });
+      } else if (isEvent(event, "approval/bound")) {
+        const { id, callSeq, argumentsDigest } = event.data;
+        const asked = open.get(id);
+        if (asked !== undefined) open.set(id, { ...asked, callSeq, argumentsDigest });
+      } else if (isEvent(event, "approval/decided")) {
+        open.delete(event.data.id);
+      }
+    }
+    from = page.nextFrom;
+  }
+  const views: QuestionView[] = [];
+  for (const question of open.values()) {
+    const { callSeq } = question;
+    const [event] = callSeq === null ? [] : (await reader.read({ from: callSeq, limit: 1 })).events;
+    views.push({ ...question, arguments: argumentsIn(event) });
+  }
+  return views;
+}
+
+/** The raw text the model wrote. */
+function argumentsIn(event: SessionEvent | undefined): string | null {
+  const args = (event?.data as { readonly arguments?: unknown } | undefined)?.arguments;
+  if (args === undefined) return null;
+  return typeof args === "string" ? args : JSON.stringify(args);
 }
 
 /**
@@ -83,14 +139,13 @@ async function viewOf({ sessions }: Tenant, id: string, { request, askedAt }: Sh
   if (callSeq !== undefined && hosted !== null) {
     [event] = (await hosted.agent.session.history({ from: callSeq, limit: 1 })).events;
   }
-  const args = (event?.data as { readonly arguments?: unknown } | undefined)?.arguments;
   return {
     id: request.id,
     toolName: request.toolName,
     reason: request.reason ?? null,
     callId: request.callId ?? null,
     callSeq: callSeq ?? null,
-    arguments: args === undefined ? null : typeof args === "string" ? args : JSON.stringify(args),
+    arguments: argumentsIn(event),
     argumentsDigest: request.argumentsDigest ?? null,
     askedAt,
   };

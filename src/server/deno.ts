@@ -14,6 +14,7 @@ import { encodeZstdFrame, openFileStore, openLogFile, systemClock, systemRandom 
 import { createServerApp, type ServerParts } from "./app.ts";
 import { hex, type KnownToken, knownToken } from "./auth.ts";
 import { listen, type Listening } from "./listen.ts";
+import type { PostgresStore } from "../entry/postgres.ts";
 import type { TenantParts } from "./tenant.ts";
 
 /** How a server is started. */
@@ -21,6 +22,16 @@ export interface ServeOptions
   extends Pick<ServerParts, "allowOrigins" | "approvalDeadlineMs" | "extraRoutes" | "extraOperations" | "pages"> {
   /** The folder everything is kept in, absolute. */
   readonly root: string;
+  /**
+   * Keeps the sessions in PostgreSQL instead of in the root, each token's in a schema of its own. Servers on other machines with the same
+   * tokens serve the same sessions.
+   */
+  readonly database?: {
+    /** `postgres://user:password@host:port/database`, of the server itself and not of a pooler. */
+    readonly url: string;
+    /** How long this process counts as alive when nothing is heard of it, in milliseconds. Default 10,000. */
+    readonly leaseMs?: number;
+  };
   /** Who may ask; each has sessions of its own. A function is called when it listens: what it makes is not made in vain. */
   readonly tokens: readonly string[] | (() => Promise<readonly string[]>);
   /** Makes the agent over the store of one token. */
@@ -90,14 +101,26 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     );
   }
   const tokens: KnownToken[] = [];
-  const know = async (all: readonly string[]) => void tokens.push(...await Promise.all(all.map(knownToken)));
+  const shared = new Map<string, PostgresStore>();
+  const know = async (all: readonly string[]) => {
+    const known = await Promise.all(all.map(knownToken));
+    try {
+      for (const { id } of known) if (options.database !== undefined) shared.set(id, await openShared(options, id));
+    } catch (error) {
+      await forget();
+      throw error;
+    }
+    tokens.push(...known);
+  };
+  // What is open keeps the process, and says to others that it lives.
+  const forget = () => Promise.all([...shared.values()].map((store) => store.close()));
   if (typeof options.tokens !== "function") await know(options.tokens);
   const hosts = new Set<string>();
   const server = createServerApp({
     ...options,
     clock: systemClock,
     tokens,
-    tenantFor: (id) => tenantParts(options, id),
+    tenantFor: (id) => tenantParts(options, id, shared.get(id)),
     isHost: (host) => hosts.has(host),
   });
   // Made here, and not with the first session: whoever may use this folder alone cannot look at the one around it then.
@@ -107,6 +130,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     const { report } = options;
     listening = listen({ hostname, port, tls, clock: systemClock, report }, (request) => server.fetch(request));
   } catch (cause) {
+    await forget();
     throw new StorageLostError(`Cannot listen on "${hostname}:${port}": ${(cause as Error).message}`, { cause });
   }
   const scheme = tls === undefined ? "http" : "https";
@@ -148,10 +172,21 @@ async function makeRoot(root: string): Promise<void> {
   }
 }
 
-function tenantParts({ root, agentWith, importLengthMax }: ServeOptions, id: string): TenantParts {
-  const store = openFileStore({ root: `${root}/tokens/${id}` });
+/** Loaded when it is asked for: it brings the driver along. */
+async function openShared({ database, report }: ServeOptions, id: string): Promise<PostgresStore> {
+  const { openPostgresStore } = await import("../entry/postgres.ts");
+  return await openPostgresStore({ ...database!, schema: `holdfast_${id}`, report });
+}
+
+function tenantParts(
+  { root, agentWith, importLengthMax }: ServeOptions,
+  id: string,
+  shared: PostgresStore | undefined,
+): TenantParts {
+  const store = shared ?? openFileStore({ root: `${root}/tokens/${id}` });
   return {
     store,
+    shared,
     agentWith: (approver) => agentWith(store, approver),
     encodeFrame: encodeZstdFrame,
     importLengthMax,

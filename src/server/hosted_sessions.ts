@@ -26,6 +26,8 @@ export interface HostedSessionsParts {
   readonly sessionsMax?: number;
   /** Told everything that happens in any of them. */
   readonly onLive: (id: string, live: LiveEvent) => void;
+  /** Told when one was closed, before it can be opened again. */
+  readonly onClosed?: (id: string) => void;
   /** Told what failed where no request waits for it. */
   readonly report: (error: unknown) => void;
 }
@@ -239,7 +241,10 @@ export class HostedSessions {
     const known = this.#closing.get(id);
     if (known !== undefined) return known;
     this.#open.delete(id);
-    const closing = agent.close().finally(() => this.#closing.delete(id));
+    const closing = agent.close().finally(() => {
+      this.#parts.onClosed?.(id);
+      this.#closing.delete(id);
+    });
     this.#closing.set(id, closing);
     return closing;
   }

@@ -9,14 +9,17 @@ import {
   type Compacted,
   CompactionError,
   heardSeq,
-  isEvent,
   type Message,
   NotFoundError,
   settleByPerson,
 } from "../../mod.ts";
 import { hex } from "./auth.ts";
+import { type Elsewhere, here } from "./elsewhere.ts";
+import { refusalIn, REPEATED } from "./owner_desk.ts";
 import { Refusal } from "./problem.ts";
 import { CANCEL, COMPACT, ID, IDEMPOTENCY_KEY, INPUT, type Input, type InputView, SETTLEMENT } from "./schemas.ts";
+import { checkSame } from "./same_input.ts";
+import type { Tenant } from "./tenant.ts";
 import { jsonBody, type ServerEnv, tenantOf, textCheck } from "./validate.ts";
 
 const checkId = textCheck(ID, "the id of a session");
@@ -39,16 +42,24 @@ export function inputRoutes() {
       const key = c.req.header("idempotency-key");
       const messageId = key === undefined ? undefined : await messageIdOf(await checkKey(key));
       if (c.get("isDraining")()) throw new Refusal(503, "DRAINING", "Cannot take an input: the server is going down");
-      const view = await tenantOf(c).sessions.use(id, ({ agent }) => send(agent, c.req.valid("json"), messageId));
-      return c.json(view, 202);
+      const tenant = tenantOf(c);
+      const { sessions, elsewhere } = tenant;
+      const input = c.req.valid("json");
+      const sent = await here(sessions, elsewhere, id, ({ agent }) => send(agent, input, messageId));
+      if (sent !== null) return c.json(sent.result, 202);
+      return c.json(await sendElsewhere(elsewhere!, id, input, messageId ?? `input-${randomId(tenant)}`), 202);
     })
     .post("/sessions/:id/cancel", jsonBody(CANCEL), async (c) => {
       const tenant = tenantOf(c);
       const id = await checkId(c.req.param("id"));
       const hosted = tenant.sessions.peek(id);
       if (hosted === null) {
-        if (await tenant.store.stat(id) === null) throw new NotFoundError(`Cannot find session "${id}": there is none`);
-        return c.json({ status: "idle" as const }, 202);
+        const row = await tenant.store.stat(id);
+        if (row === null) throw new NotFoundError(`Cannot find session "${id}": there is none`);
+        if (!row.live || tenant.elsewhere === null) return c.json({ status: "idle" as const }, 202);
+        const body = { keepInbox: c.req.valid("json").keepInbox ?? false };
+        const { state } = await tenant.elsewhere.ask(id, { key: `cancel ${randomId(tenant)}`, kind: "cancel", body });
+        return c.json({ status: state === "done" ? "running" as const : "idle" as const }, 202);
       }
       hosted.agent.cancel({ kind: "user" }, c.req.valid("json"));
       return c.json({ status: hosted.agent.status }, 202);
@@ -110,25 +121,22 @@ async function send(agent: AgentSession, { text, mode = "followup" }: Input, id?
   return { messageId: message.id, seq: seq ?? session.nextSeq - 1, repeated: knownSeq !== null };
 }
 
-/** A key stands for one input, whatever happened since. */
-async function checkSame(
-  { id: sessionId, session }: AgentSession,
-  seq: number,
-  { id, text, mode }: { readonly id: string; readonly text: string; readonly mode: NonNullable<Input["mode"]> },
-): Promise<void> {
-  const { events: [event] } = await session.history({ from: seq, limit: 1 });
-  if (event === undefined || !isEvent(event, "agent/inbox/spliced")) throw new Error(`seq ${seq} is no inbox event`);
-  const { inserted, target } = event.data;
-  const block = inserted.find((message) => message.id === id)?.content[0];
-  const isSameText = block?.type === "text" && (block as { readonly text?: unknown }).text === text;
-  // What was meant for the next step of a turn that was being cancelled waits for the next turn.
-  const isSameMode = mode === "steer" || target === (mode === "followup" ? "next-turn" : "next-step");
-  if (isSameText && isSameMode) return;
-  throw new Refusal(
-    422,
-    "IDEMPOTENCY_MISMATCH",
-    `Cannot send to session "${sessionId}": this Idempotency-Key came with another body before`,
-  );
+/** Queues an input with whoever writes the session. Claimed, it is durable in its log. */
+async function sendElsewhere(
+  elsewhere: Elsewhere,
+  id: string,
+  { text, mode = "followup" }: Input,
+  messageId: string,
+): Promise<InputView> {
+  const body = { text, mode, messageId };
+  const { seq, outcome, isRepeated } = await elsewhere.ask(id, { key: messageId, kind: "input", body });
+  const refusal = refusalIn(outcome);
+  if (refusal !== null) throw refusal;
+  return { messageId, seq: seq!, repeated: isRepeated || outcome === REPEATED };
+}
+
+function randomId({ store }: Tenant): string {
+  return hex(store.runtime.random.bytes(16));
 }
 
 /** The id of the message that a key stands for. The key itself is not written down. */

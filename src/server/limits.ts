@@ -64,3 +64,7 @@ export const IMPORT_BATCH_EVENTS_MAX = 500;
 export const INPUT_LENGTH_MAX: number = 512 * 1024;
 /** How long sessions may take to end after they were cancelled by a shutdown, in milliseconds. */
 export const CANCEL_MS_MAX = 5_000;
+/** How long a request waits until whoever writes the session has claimed what it asked for, in milliseconds. */
+export const ANSWER_MS_MAX = 15_000;
+/** How often it looks, in milliseconds. */
+export const ANSWER_POLL_MS = 50;

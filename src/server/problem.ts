@@ -22,6 +22,7 @@ export type ServerCode =
   | "ALREADY_DECIDED"
   | "QUESTION_CLOSED"
   | "SESSION_RUNNING"
+  | "NOT_CLAIMED"
   | "COMPACTION_FAILED"
   | "DRAINING"
   | "EFFECT_GONE"
@@ -49,13 +50,7 @@ export class Refusal extends Error {
   /** Takes what the client is told; `facts` are added to the problem. */
   constructor(
     readonly status: number,
-    readonly code:
-      | ServerCode
-      | "NOT_FOUND"
-      | "TOO_LARGE"
-      | "SEQUENCE_GAP"
-      | "OUTCOME_UNRESOLVED"
-      | "SANDBOX_UNAVAILABLE",
+    readonly code: ServerCode | HoldfastError["code"],
     message: string,
     readonly facts: Readonly<Record<string, unknown>> = {},
   ) {
@@ -146,7 +141,7 @@ export function problemResponse(error: unknown): Response {
   const body = problemOf(error);
   const headers = new Headers({ "content-type": "application/problem+json", "cache-control": "no-store" });
   if (body.status === 401) headers.set("www-authenticate", 'Bearer realm="holdfast"');
-  if (body.status === 429 || body.code === "DRAINING") headers.set("retry-after", "1");
+  if (body.status === 429 || body.code === "DRAINING" || body.code === "NOT_CLAIMED") headers.set("retry-after", "1");
   if (Array.isArray(body["allow"])) headers.set("allow", body["allow"].join(", "));
   return new Response(JSON.stringify(body), { status: body.status, headers });
 }

@@ -4,8 +4,10 @@
  * @module
  */
 import type { Agent, Approver, Clock, LogReader, SessionStore } from "../../mod.ts";
+import { Elsewhere, type SharedStore } from "./elsewhere.ts";
 import { HostedSessions } from "./hosted_sessions.ts";
 import { REQUESTS_PER_TOKEN_MAX, STREAMS_PER_TOKEN_MAX } from "./limits.ts";
+import { OwnerDesk } from "./owner_desk.ts";
 import { Questions } from "./questions.ts";
 import { Slots } from "./slots.ts";
 import { Tails } from "./tails.ts";
@@ -14,6 +16,8 @@ import { Tails } from "./tails.ts";
 export interface TenantParts {
   /** Of this token alone. The server closes it. */
   readonly store: SessionStore;
+  /** What the store has besides, when many processes share it: then sessions that others write are asked of them. */
+  readonly shared?: SharedStore;
   /** Makes the agent over that store. What asks is answered by `approver`. */
   readonly agentWith: (approver: Approver) => Agent;
   /** Works with a log that came as bytes, whatever its encoding. Nothing is kept of it. */
@@ -49,6 +53,10 @@ export interface Tenant {
   readonly tails: Tails;
   readonly requests: Slots;
   readonly streams: Slots;
+  /** Asks for what another process writes; `null` when the store is of this process alone. */
+  readonly elsewhere: Elsewhere | null;
+  /** Does what others ask; `null` likewise. */
+  readonly desk: OwnerDesk | null;
 }
 
 /**
@@ -65,7 +73,7 @@ export interface Tenant {
  */
 export function makeTenant(id: string, parts: TenantParts, settings: TenantSettings): Tenant {
   const { clock, report, approvalDeadlineMs, hostedSessionsMax } = settings;
-  const { store, volatile } = parts;
+  const { store, volatile, shared } = parts;
   const questions = new Questions({ clock, deadlineMs: approvalDeadlineMs });
   const tails = new Tails({ store, clock });
   const sessions = new HostedSessions({
@@ -75,8 +83,11 @@ export function makeTenant(id: string, parts: TenantParts, settings: TenantSetti
       questions.hear(sessionId, live);
       tails.hear(sessionId, live);
     },
+    onClosed: (sessionId) => shared?.commands.forget(sessionId),
   });
   const requests = new Slots(REQUESTS_PER_TOKEN_MAX, "requests");
   const streams = new Slots(STREAMS_PER_TOKEN_MAX, "streams");
-  return { id, parts, store, sessions, questions, tails, requests, streams };
+  const elsewhere = shared === undefined ? null : new Elsewhere({ shared, sessions, clock });
+  const desk = shared === undefined ? null : new OwnerDesk({ shared, store, sessions, questions, report });
+  return { id, parts, store, sessions, questions, tails, requests, streams, elsewhere, desk };
 }

@@ -20,9 +20,9 @@ export interface StorageTraits {
   /** Whether a published *name* survives power loss when `publish()` returns. */
   readonly names: "synced" | "deferred";
   /** How a name is published without overwriting. A medium that may fall back says what it tried last. */
-  readonly publish: "link" | "claim";
-  /** Among whom the lock excludes. */
-  readonly lockScope: "host" | "origin" | "process";
+  readonly publish: "link" | "claim" | "transaction";
+  /** Among whom the lock excludes: processes of one host, pages of one origin, this process alone, or whoever reaches the database. */
+  readonly lockScope: "host" | "origin" | "process" | "database";
   /** Whether the bytes outlive the process: always, as long as the host lets them, or never. */
   readonly persistence: "persistent" | "best-effort" | "volatile";
 }

@@ -3,12 +3,15 @@ import type { Budget } from "../../bench/bench_case.ts";
 import { benchMain, readRuntimes } from "../../bench/main.ts";
 import { runBench } from "../../bench/run.ts";
 import type { RuntimeName, Variables } from "../../bench/runtimes.ts";
+import { openPostgresStore } from "../../src/entry/postgres.ts";
 import { holdfast } from "../cli/cli.ts";
 import { findChromium } from "../support/browser/chromium.ts";
 import { findNode } from "../support/node.ts";
+import { startPostgres } from "../support/postgres.ts";
 
 /** Enough to see every case run once. What is measured is not looked at. */
 const TINY: Budget = { warmUpRounds: 1, rounds: 2, timeMaxMs: 60_000, streams: 1, streamMs: 20 };
+const SQLITE = "node:sqlite WAL FULL";
 const CASES = ["flush 200 B", "flush 64 KiB", "batching 1000/s"];
 
 async function runTiny(runtime: RuntimeName, variables: Variables) {
@@ -49,8 +52,33 @@ Deno.test("runBench() measures in Node over files, and leaves nothing behind", a
   const { runtime, cases, absent } = document.runtimes[0]!;
   assert(/^Node \d+\./.test(runtime), runtime);
   // A Node of our lowest version has no `node:sqlite` without a flag, and then says so.
-  const lanes = ["holdfast", "append + fdatasync", ...(absent.length === 0 ? ["node:sqlite WAL FULL"] : [])];
+  const lanes = ["holdfast", "append + fdatasync", ...(absent.some(({ name }) => name === SQLITE) ? [] : [SQLITE])];
   assertEquals(cases[0]!.series.map(({ lane }) => lane), lanes);
+});
+
+Deno.test("runBench() measures barriers of every store side by side, and leaves no session in the database", async () => {
+  const server = await startPostgres();
+  const folder = await Deno.makeTempDir({ prefix: "holdfast-bench-test-" });
+  const before = Deno.env.get("DATABASE_URL");
+  try {
+    Deno.env.set("DATABASE_URL", server.url);
+    const variables = { HOLDFAST_NODE: await findNode() };
+    const parts = { cases: ["barrier 200 B"], budget: TINY, folder, variables, report: () => {} };
+    const { runtimes, notRun } = await runBench({ runtimes: ["deno", "node"], ...parts });
+    assertEquals([notRun, runtimes.length], [[], 2]);
+    for (const { cases: [barrier], absent } of runtimes) {
+      const hasSqlite = !absent.some(({ name }) => name === SQLITE);
+      const lanes = ["journal", ...(hasSqlite ? ["sqlite"] : []), "postgres"];
+      assertEquals(barrier!.series.map(({ lane, samples }) => [lane, samples.length]), lanes.map((lane) => [lane, 2]));
+    }
+    await using store = await openPostgresStore({ url: server.url, schema: "holdfast_bench" });
+    assertEquals(await Array.fromAsync(store.list()), []);
+  } finally {
+    if (before === undefined) Deno.env.delete("DATABASE_URL");
+    else Deno.env.set("DATABASE_URL", before);
+    await Deno.remove(folder, { recursive: true });
+    await server.stop();
+  }
 });
 
 Deno.test("runBench() measures in Chromium over OPFS, and leaves nothing behind", async () => {

@@ -8,9 +8,9 @@ import { importsOf, pack, type Packed } from "./packed.ts";
 import { writesAndReadsBack } from "./vite_page.ts";
 
 /** The only exports that may reach `node:`: a bundler for pages never meets them. */
-const NODE_EXPORTS: readonly string[] = ["./file", "./tools"];
+const NODE_EXPORTS: readonly string[] = ["./file", "./sqlite", "./postgres", "./tools"];
 /** The exports that need a package which is not installed with ours. */
-const PEER_EXPORTS: readonly string[] = ["./mcp", "./otel"];
+const PEER_EXPORTS: readonly string[] = ["./mcp", "./otel", "./postgres"];
 
 Deno.test("the package of `deno task pack`", async (t) => {
   const work = await Deno.makeTempDir({ prefix: "holdfast-package-" });

@@ -87,6 +87,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   web: ["idb-keyval", "preact", "marked", "dompurify", "highlight.js"],
   "web/lab": ["preact"],
   server: ["hono"],
+  "adapters/postgres": ["postgres"],
   bench: ["idb-keyval", "playwright"],
 };
 

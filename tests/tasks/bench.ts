@@ -1,5 +1,5 @@
 /**
- * `deno task bench`: finds the runtimes as the tests do, fetching what is missing, and runs the benchmarks in them.
+ * `deno task bench`: finds the runtimes and a PostgreSQL as the tests do, fetching what is missing, and runs the benchmarks in them.
  *
  * @module
  */
@@ -8,6 +8,7 @@ import { requireDeno } from "../../src/cli/deno_version.ts";
 import { benchMain } from "../../bench/main.ts";
 import { findChromium } from "../support/browser/chromium.ts";
 import { findNode } from "../support/node.ts";
+import { startPostgres } from "../support/postgres.ts";
 
 requireDeno("bench");
 
@@ -19,4 +20,27 @@ await findChromium().then(({ executablePath, env }) => {
   variables.HOLDFAST_CHROMIUM_LIBRARIES = env.LD_LIBRARY_PATH;
 }, () => {});
 
-Deno.exit(await benchMain(Deno.args, variables));
+// Named to what measures as anybody's server is. Without one PostgreSQL is reported as not measured.
+const database = isBarrierMeasured(Deno.args) ? await startPostgres().catch(notStarted) : null;
+if (database !== null) Deno.env.set("DATABASE_URL", database.url);
+
+let code: number;
+try {
+  code = await benchMain(Deno.args, variables);
+} finally {
+  await database?.stop();
+}
+Deno.exit(code);
+
+/** Whether a chosen case compares stores; all of them are chosen when none is named. */
+function isBarrierMeasured(args: readonly string[]): boolean {
+  const named = args.flatMap((arg, index) =>
+    arg.startsWith("--case=") ? [arg.slice(7)] : args[index - 1] === "--case" ? [arg] : []
+  );
+  return named.length === 0 || named.some((name) => name.startsWith("barrier") || "barrier".startsWith(name));
+}
+
+function notStarted(error: unknown): null {
+  console.error(`PostgreSQL is not measured: ${(error as Error).message}`);
+  return null;
+}

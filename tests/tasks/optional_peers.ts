@@ -8,8 +8,8 @@
  */
 import { gunzipSync, gzipSync } from "node:zlib";
 
-/** Packages that only an optional entry imports (`./mcp`, `./otel`). */
-export const OPTIONAL_PEERS: readonly string[] = ["@modelcontextprotocol/client", "@opentelemetry/api"];
+/** Packages that only an optional entry imports (`./mcp`, `./otel`, `./postgres`). */
+export const OPTIONAL_PEERS: readonly string[] = ["@modelcontextprotocol/client", "@opentelemetry/api", "postgres"];
 
 const BLOCK = 512;
 const NAME = { at: 0, size: 100 };

@@ -33,7 +33,7 @@ export const compact: Command = {
   async run(context) {
     const { args, out, host, root } = context;
     const model = modelOf(args.text("model") ?? "demo", context);
-    await using store = context.openStore();
+    await using store = await context.openStore();
     const row = await findSession(store, root, args.positionals[0]!);
     if (!args.has("model")) await checkSameModel(store, row, model);
     const summarizer = { provider: model.provider, model: model.id };

@@ -32,7 +32,7 @@ export const doctor: Command = {
     count: [0, 0],
   },
   async run({ out, root, cwd, openStore }) {
-    await using store = openStore();
+    await using store = await openStore();
     using line = out.progress("looking at the sessions");
     const sessions: Record<string, number> = {};
     for await (const row of store.list()) sessions[row.state] = (sessions[row.state] ?? 0) + 1;

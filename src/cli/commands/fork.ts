@@ -26,7 +26,7 @@ export const fork: Command = {
   },
   async run({ args, out, root, openStore }) {
     const at = args.count("at");
-    await using store = openStore();
+    await using store = await openStore();
     const { id: sourceId } = await findSession(store, root, args.positionals[0]!);
     using _ = out.progress(`copying session ${sourceId}`);
     const { session, spilled } = await forkSession({ store, sourceId, at }).catch((error) => {

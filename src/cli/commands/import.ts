@@ -15,6 +15,7 @@ import {
 } from "../../../mod.ts";
 import { openFileLogs, openLogFile } from "../../entry/file.ts";
 import { RAW_LOG_BYTES_MAX } from "../../entry/raw_logs.ts";
+import { UsageError } from "../usage.ts";
 import type { Command } from "../command.ts";
 import { importForeignLog } from "../foreign_import.ts";
 import { counted } from "../format.ts";
@@ -37,7 +38,10 @@ export const importCommand: Command = {
     flags: {},
     count: [1, 1],
   },
-  async run({ args, out, cwd, root, openStore }) {
+  async run({ args, out, cwd, root, storeName, openStore }) {
+    if (storeName !== null) {
+      throw new UsageError(`Cannot import into ${storeName}: import below a root, and copy the session from there`);
+    }
     const file = args.positionals[0]!;
     const path = resolve(cwd, file);
     const logs = openFileLogs({ root });
@@ -46,7 +50,7 @@ export const importCommand: Command = {
     const beside = besideOf(path);
     const { id, fault, spilled } = await logs.take(file, bytes, beside).finally(() => beside.close());
     if (fault === null) {
-      await using store = openStore();
+      await using store = await openStore();
       const salvaged: SessionEvent[] = [];
       const visit = (event: SessionEvent) => {
         if (isEvent(event, "log/salvaged")) salvaged.push(event);

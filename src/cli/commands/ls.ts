@@ -24,8 +24,8 @@ export const ls: Command = {
     flags: { verify: { help: "read every log whole, and its long results, so that no state is unchecked" } },
     count: [0, 0],
   },
-  async run({ args, out, root, openStore }) {
-    await using store = openStore();
+  async run({ args, out, root, storeName, openStore }) {
+    await using store = await openStore();
     const rows: SessionRow[] = [];
     {
       using line = out.progress("listing");
@@ -36,7 +36,7 @@ export const ls: Command = {
       }
     }
     out.json(rows);
-    print(out, root, rows);
+    print(out, root, storeName, rows);
     return rows.some((row) => row.state === "damaged") ? 1 : 0;
   },
 };
@@ -77,8 +77,9 @@ async function verified(store: SessionStore, root: string, row: SessionRow, out:
   }
 }
 
-function print(out: Output, root: string, rows: readonly SessionRow[]): void {
+function print(out: Output, root: string, storeName: string | null, rows: readonly SessionRow[]): void {
   if (rows.length === 0) {
+    if (storeName !== null) return out.note(`No sessions in ${storeName}`);
     return out.note(existsSync(root) ? `No sessions in ${root}` : `No sessions: there is no folder ${root}`);
   }
   const table = rows.map((row) => [

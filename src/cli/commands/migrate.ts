@@ -20,7 +20,7 @@ export const migrate: Command = {
     count: [1, 1],
   },
   async run({ args, out, root, openStore }) {
-    await using store = openStore();
+    await using store = await openStore();
     const { id } = await findSession(store, root, args.positionals[0]!);
     using line = out.progress(`migrating session ${id}`);
     const migration = await migrateFileSession({ root }, id, {

@@ -45,7 +45,7 @@ export const repair: Command = {
     count: [1, 1],
   },
   async run({ args, out, root, cwd, openStore }) {
-    await using store = openStore();
+    await using store = await openStore();
     const { id, name, live } = await findSession(store, root, args.positionals[0]!).catch((error) => {
       throw fileError(error, args.positionals[0]!, cwd);
     });

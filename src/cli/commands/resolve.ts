@@ -53,7 +53,7 @@ export const resolve: Command = {
   async run({ args, out, root, openStore }) {
     const verdict = verdictOf(args);
     const callSeq = parseCount("CALLSEQ", args.positionals[1]!);
-    await using store = openStore();
+    await using store = await openStore();
     const { id, name } = await findSession(store, root, args.positionals[0]!);
     // Looked up before anything is opened for writing: a mistyped seq changes nothing.
     const effect = await unresolvedEffect(store, { id, name, callSeq }, out);

@@ -44,7 +44,7 @@ export const rm: Command = {
     }
     const beforeMs = age === undefined ? null : host.clock.now() - parseAge("--older-than", age);
 
-    await using store = openStore();
+    await using store = await openStore();
     const chosen = beforeMs === null ? await byIds(store, root, args.positionals) : await byAge(store, beforeMs, out);
     if (chosen.length > 0 && !isDryRun && !args.has("yes") && !await isConfirmed(context, chosen)) {
       out.note("Nothing was deleted");

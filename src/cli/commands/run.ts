@@ -80,7 +80,7 @@ export const run: Command = {
       throw new UsageError(`Cannot run a conversation: ${found}; give a prompt`);
     }
 
-    await using store = context.openStore();
+    await using store = await context.openStore();
     const row = await chosenSession(store, context);
     if (row !== null && !args.has("model")) await checkSameModel(store, row, model);
     return await withHangup(

@@ -17,6 +17,7 @@ import { connectServers, MCP_FLAGS } from "../mcp_servers.ts";
 import { modelOf } from "../model_spec.ts";
 import { type HostedShell, hostedShell, SANDBOX_FLAGS, tellShell } from "../hosted_shell.ts";
 import { surroundingsText } from "../shell.ts";
+import { databaseUrl } from "../place.ts";
 import { UsageError } from "../usage.ts";
 
 /** Where it listens unless a flag says otherwise. */
@@ -46,6 +47,11 @@ export const serveCommand: Command = {
         value: "TOKEN",
         help:
           `who may ask; others see it in the list of processes: better in $HOLDFAST_TOKEN (default: in ${TOKEN_FILE})`,
+      },
+      store: {
+        value: "URL",
+        help:
+          "postgres://… keeps the sessions there, for many servers; with a password better in $HOLDFAST_STORE (default: below the root)",
       },
       "allow-origin": { value: "ORIGIN", many: true, help: "a page of this origin may ask" },
       "allow-host": { value: "NAME", many: true, help: "another name of this server" },
@@ -108,7 +114,8 @@ export const serveCommand: Command = {
     let told: Promise<void> | null = null;
     try {
       out.json({ origin: serving.origin, token: isNew ? token : null });
-      out.line(`Serving on ${serving.origin}, sessions below ${root}`);
+      const place = options.database === undefined ? `below ${root}` : `in ${withoutPassword(options.database.url)}`;
+      out.line(`Serving on ${serving.origin}, sessions ${place}`);
       if (isNew) out.line(`Token, shown once and kept in ${TOKEN_FILE} of the root: ${token}`);
       if (options.pages !== undefined) out.line(`Page: ${pageAddress(serving.origin, isNew ? token : null)}`);
       if (options.pages !== undefined && await options.pages(new Request(serving.origin)) === null) {
@@ -156,12 +163,15 @@ function optionsOf(
     }
   }
   const approveWithin = args.count("approve-within");
+  const store = args.text("store") ?? storeOfEnvironment(context);
+  if (store !== undefined) databaseUrl(store);
   const workspace = workspaceDir(context);
   makeWorkspace(workspace);
   const tools = [...toolsOf(context, workspace, shell), ...served];
   const model = modelOf(args.text("model") ?? "demo", context);
   return {
     root,
+    database: store === undefined ? undefined : { url: store },
     hostname: args.text("host"),
     port,
     allowOrigins: args.texts("allow-origin"),
@@ -179,6 +189,18 @@ function optionsOf(
         systemPrompt: surroundingsText(workspace, shell.setting),
       }),
   };
+}
+
+/** Not asked for where this process has no leave to: `deno task serve` is for sessions below the root. */
+function storeOfEnvironment({ env }: CommandContext): string | undefined {
+  const name = "HOLDFAST_STORE";
+  return Deno.permissions.querySync({ name: "env", variable: name }).state === "granted" ? env[name] : undefined;
+}
+
+/** Where a database is, for people. */
+function withoutPassword(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
 }
 
 /** The folder that file tools and commands see. */

@@ -3,7 +3,15 @@
  *
  * @module
  */
-import { deriveMessages, jsonText, type LogReader, type SessionEvent, type SpilledCheck } from "../../../mod.ts";
+import {
+  deriveMessages,
+  FORMAT_VERSION,
+  jsonText,
+  type LogReader,
+  type SessionEvent,
+  type SpilledCheck,
+  UnsupportedFormatError,
+} from "../../../mod.ts";
 import type { Command } from "../command.ts";
 import { describeEvent, describeMessage } from "../describe.ts";
 import { evidenceLines } from "../evidence.ts";
@@ -50,6 +58,11 @@ export const show: Command = {
     const marks = new LossMarks(spilled, inspected.results);
 
     if (args.has("surface")) {
+      const { version } = reader.header;
+      if (folds.surface.fault !== null && version !== FORMAT_VERSION) {
+        const found = `it is of format version ${version}, and what it replaces is spelled in another way`;
+        throw new UnsupportedFormatError(`Cannot show the surface of session "${reader.id}": ${found}`, { version });
+      }
       const messages = deriveMessages(folds.surface);
       out.json({
         header: reader.header,

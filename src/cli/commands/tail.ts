@@ -22,7 +22,7 @@ export const tail: Command = {
       throw new UsageError("Cannot tail with --json: a tail has no end, so it is no one document (use show --json)");
     }
     const from = args.count("from") ?? 0;
-    await using store = openStore();
+    await using store = await openStore();
     const { id } = await findSession(store, root, args.positionals[0]!);
     await using reader = await store.open(id, "read");
     const stop = new AbortController();

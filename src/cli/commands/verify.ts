@@ -68,8 +68,9 @@ function print(out: Output, verdict: DiagnosedVerdict): void {
   out.line(verdict.file);
   if (id !== null) {
     const unit = encoding === "zstd" ? "frame" : "line";
-    const content = `${counted(frames, unit)}, ${counted(events, "event")}`;
-    out.line(`  session ${piece(id)}, version ${version}, ${encoding}, ${humanSize(sizeBytes)}, ${content}`);
+    // A database keeps neither frames nor lines.
+    const pieces = encoding === null ? "rows" : `${encoding}, ${humanSize(sizeBytes)}, ${counted(frames, unit)}`;
+    out.line(`  session ${piece(id)}, version ${version}, ${pieces}, ${counted(events, "event")}`);
   }
   if (verdict.live) out.line("  live: a writer holds it now");
   if (torn !== null) {

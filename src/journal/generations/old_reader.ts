@@ -14,7 +14,7 @@ import type { JournalContext } from "../context.ts";
 import { errorOf, faultOf, type Finding } from "../finding.ts";
 import type { LogEncoding } from "../layout.ts";
 import { foldedEvent, type LegacyVersion } from "../legacy/mod.ts";
-import { PAGE_EVENTS_DEFAULT } from "../limits.ts";
+import { PAGE_EVENTS_DEFAULT, WATCH_POLL_MS } from "../limits.ts";
 import { checkCount, pageOf, type ReadPlace } from "../log_view.ts";
 import { watchLog } from "../watch.ts";
 import { EventCursor } from "./event_cursor.ts";
@@ -129,7 +129,11 @@ export class OldReader implements LogReader {
       return found;
     };
     const { clock } = this.#context;
-    return watchLog({ bell: this.#bell, clock, page, isClosed: () => this.#isClosed }, from, options.signal);
+    return watchLog(
+      { bell: this.#bell, clock, page, isClosed: () => this.#isClosed, pollMs: WATCH_POLL_MS },
+      from,
+      options.signal,
+    );
   }
 
   async getBlob(digest: string): Promise<Uint8Array<ArrayBuffer>> {

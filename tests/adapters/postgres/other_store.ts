@@ -1,0 +1,8 @@
+/**
+ * The other process of the session store contract.
+ *
+ * @module
+ */
+import { serveOther } from "./context.ts";
+
+await serveOther();
