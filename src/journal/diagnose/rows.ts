@@ -70,6 +70,8 @@ class Reading {
   #placeAt = -1;
   #indexInPlace = 0;
   #hasCrlf = false;
+  /** Whether anything was damaged before the header. */
+  #isDamaged = false;
   /** A line that is no record, until the next one shows whether it is the beginning of that. */
   #held: { readonly line: FoundLine; readonly message: string } | null = null;
 
@@ -82,6 +84,7 @@ class Reading {
   *take(evidence: LineEvidence): Generator<RowEvidence, void, undefined> {
     if (evidence.kind === "damage") {
       yield* this.#release(null);
+      this.#isDamaged = true;
       yield evidence;
       return;
     }
@@ -164,6 +167,9 @@ class Reading {
       yield damage("header-in-wrong-frame", line, null, "the header stands behind other records", false);
     } else if (line.isSplit) {
       yield damage("header-in-wrong-frame", line, null, "the header goes over several frames", false);
+    } else if (place.offsetBytes > 0 && !this.#isDamaged && this.#encoding === "zstd") {
+      // Not even in a frame of its own behind one without content.
+      yield damage("header-in-wrong-frame", line, null, "the header does not stand in the first frame", false);
     }
     this.#isBegun = this.#hasHeader = true;
     this.#headerPlace = place;

@@ -11,6 +11,7 @@
 import { CorruptLogError } from "../../errors.ts";
 import { FORMAT_VERSION, RowFault, type SessionEvent, type SessionHeader } from "../../event/mod.ts";
 import { isCount, isInt, isNonEmptyString, isRecord, show, wrong } from "../../event/checks.ts";
+import { readRecord } from "../../event/row.ts";
 import { type CheckedLog, withEventLean } from "../checked_log.ts";
 import type { Dialect } from "../dialect.ts";
 import { newerVersionText } from "../locate.ts";
@@ -32,11 +33,17 @@ export const FUTURE_DIALECT: Dialect<SessionEvent> = {
   spanOf: ({ seq }) => ({ firstSeq: seq, count: 1 }),
   isTurnEnd: ({ type }) => type === "turn/end",
   accept: (log, event, header) => understood(log, event, header) ?? { ...log, nextSeq: log.nextSeq + 1 },
-  eventOf: (event) => isFoldable(event) ? event : null,
+  eventOf: (event) => isOurs(event) ? event : null,
 };
+
+/** Whether the row is a whole event of our version: all of it is checked, also what stands beside the data. */
+function isOurs(event: SessionEvent): boolean {
+  return !(readRecord(event) instanceof RowFault) && isFoldable(event);
+}
 
 /** The log with the event, as our version understands it; `null` when it does not. */
 function understood(log: CheckedLog, event: SessionEvent, header: SessionHeader): CheckedLog | null {
+  if (!isOurs(event)) return null;
   const next = withEventLean(log, event, header);
   return typeof next === "string" ? null : next;
 }

@@ -73,6 +73,23 @@ for (const encoding of ENCODINGS) {
   });
 }
 
+Deno.test("rows of version 4 with members that our version gives another shape are shown, and no fold is given them", async () => {
+  for (
+    const odd of [{ sourceEventSeqs: { 0: 3 } }, { sourceEventSeqs: [0.5] }, { surfaceOp: null }, { surfaceOp: {} }, {
+      ignorable: 1,
+    }]
+  ) {
+    const rows: OldRecord[] = turnOf(1).map((event) => ({ ...event }));
+    for (const [seq, row] of rows.entries()) rows[seq] = { ...row, ...odd };
+    const storage = storageWith({ x: oldBytes(HEADER, [rows], "none") });
+    const visited: SessionEvent[] = [];
+    const wiring = { codec: nodeZstd(), clock: new FakeClock(), random: seededRandom(1) };
+    const log = await openLogFile({ storage, ...wiring }, "x", { visit: (event) => visited.push(event) });
+    assertEquals([log.state().fault?.code, (await log.read()).events as unknown], ["UNSUPPORTED_FORMAT", rows]);
+    assertEquals([JSON.stringify(odd), visited.length < rows.length], [JSON.stringify(odd), true]);
+  }
+});
+
 Deno.test("a torn log of version 4 shows what its tail yields", async () => {
   const rows = futureRows();
   const solid = oldBytes(HEADER, [rows.slice(0, 4)], "zstd");

@@ -299,6 +299,7 @@ Deno.test("field/A17: logs of one frame, with a header over two frames, or with 
       CODEC.compress(header.slice(20)),
       ...parts.slice(1),
     ]),
+    "header-in-wrong-frame  ": joined([CODEC.compress(new Uint8Array(0)), ...parts]),
     "skippable-frame": joined([...parts.slice(0, 3), skippable, ...parts.slice(3)]),
   };
   for (const [kind, bytes] of Object.entries(cases)) {
