@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CorruptLogError } from "../errors.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../errors.ts";
 import { legacyHeaderOf, migrateLegacy, readLegacyRow } from "../journal/mod.ts";
 import type { EventPage, LogReader } from "../store/session_store.ts";
 
@@ -28,9 +28,28 @@ const PAGE_EVENTS = 1_000;
  * };
  * ```
  */
-export async function upgradeLog(
-  reader: LogReader,
-): Promise<{ readonly header: LogReader["header"]; readonly events: EventPage["events"] }> {
+export async function upgradeLog(reader: LogReader): Promise<UpgradedLog> {
+  try {
+    return await upgraded(reader);
+  } catch (error) {
+    const isDamage = error instanceof CorruptLogError;
+    if (!isDamage && !(error instanceof UnsupportedFormatError)) throw error;
+    const found = error.message.replace(/^Cannot (?:migrate|read) /, "");
+    const message =
+      `Cannot bring session "${reader.id}" from version ${reader.header.version} to the current one: ${found}`;
+    throw isDamage
+      ? new CorruptLogError(message, { cause: error })
+      : new UnsupportedFormatError(message, { cause: error });
+  }
+}
+
+/** A log in the current version. */
+interface UpgradedLog {
+  readonly header: LogReader["header"];
+  readonly events: EventPage["events"];
+}
+
+async function upgraded(reader: LogReader): Promise<UpgradedLog> {
   const { isSeeded, version, ...members } = reader.header;
   const seed = (version as number) === 2 ? { isSeeded } : isSeeded ? { seedLength: reader.inheritedEventCount } : {};
   const header = legacyHeaderOf({ ...members, version, ...seed });
