@@ -7,7 +7,8 @@
  */
 
 import { requireDeno } from "../../src/cli/deno_version.ts";
-import { type Part, runPart } from "./test_part.ts";
+import { allPlans, inProcess, runPlans } from "./lanes.ts";
+import { killParts } from "./test_part.ts";
 import { prepareTools } from "./test_tools.ts";
 
 requireDeno("test");
@@ -22,10 +23,18 @@ console.log(
     : "fixtures: HOLDFAST_FIXTURES is not set, so the cases that read large session files are not run",
 );
 
-const parts: Part[] = Deno.args.length > 0 ? [await runPart("tests", ["--frozen", ...Deno.args], env)] : [
-  await runPart("tests", ["--frozen", "tests"], env),
-  await runPart("documentation examples", ["--frozen", "--doc", "mod.ts", "src"], env),
-];
+for (const signal of Deno.build.os === "windows" ? ["SIGINT"] as const : ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, () => {
+    console.log(`${signal}: every test ends`);
+    killParts().finally(() => Deno.exit(130));
+  });
+}
+
+const named = { name: "tests", args: ["--frozen", ...Deno.args] };
+const plans = Deno.args.length > 0 ? [named] : allPlans();
+// One that runs alone is shown as it happens.
+const run = inProcess(env);
+const parts = plans.length === 1 ? [await run(named, console.log)] : await runPlans(plans, run);
 
 console.log("\nSummary");
 for (const { name, passed, failed, ignored, notRun } of parts) {
@@ -34,5 +43,5 @@ for (const { name, passed, failed, ignored, notRun } of parts) {
 }
 const total = (count: "passed" | "failed") => parts.reduce((sum, part) => sum + part[count], 0);
 console.log(`${total("passed")} passed, ${total("failed")} failed`);
-// A run that found no test has shown nothing.
-Deno.exit(total("failed") > 0 || total("passed") === 0 ? 1 : 0);
+// A run of which a part found no test has shown nothing.
+Deno.exit(total("failed") > 0 || parts.some(({ passed }) => passed === 0) ? 1 : 0);

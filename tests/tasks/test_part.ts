@@ -4,7 +4,16 @@
  * @module
  */
 
+import { killTree } from "../support/browser/launch.ts";
 import { repositoryDir } from "../support/paths.ts";
+
+/** The runs of `deno test` that live now. */
+const running = new Set<Deno.ChildProcess>();
+
+/** Kills every run that lives, and all processes they started, and resolves when they are gone. */
+export async function killParts(): Promise<void> {
+  await Promise.allSettled([...running].map(({ pid }) => killTree(pid)));
+}
 
 /** What one run of `deno test` came to. */
 export interface Part {
@@ -37,6 +46,7 @@ export async function runPart(
     stdout: "piped",
     stderr: "inherit",
   }).spawn();
+  running.add(child);
 
   let passed = 0;
   let failed = 0;
@@ -53,6 +63,7 @@ export async function runPart(
     ignored = Number(summary[3] ?? 0);
   }
   const { success } = await child.status;
+  running.delete(child);
   // A type error, a crash or a leak outside of a test: no failed test, and yet no success.
   if (!success && failed === 0) failed = 1;
   return { name, passed, failed, ignored, notRun };

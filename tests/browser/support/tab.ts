@@ -8,6 +8,9 @@ import type { Cdp, CdpEvent } from "../../support/browser/cdp.ts";
 /** The longest a page may take to answer. A tab that is gone never does. */
 const ANSWER_MS_MAX = 30_000;
 
+/** How much of an expression an error shows. */
+const EXPRESSION_SHOWN_MAX = 200;
+
 /** How long a page's timer must at least stand still to count as frozen. */
 const STAND_STILL_MS = 120;
 
@@ -45,7 +48,10 @@ export class Tab {
   /** What an expression comes to in the page; a promise is awaited. @throws {Error} what it throws */
   async evaluate<Value>(expression: string): Promise<Value> {
     const asked = { expression, awaitPromise: true, returnByValue: true };
-    const { result, exceptionDetails } = await this.send("Runtime.evaluate", asked);
+    const { result, exceptionDetails } = await bounded(
+      `evaluate ${expression.slice(0, EXPRESSION_SHOWN_MAX)}`,
+      this.#cdp.send("Runtime.evaluate", asked, this.#sessionId),
+    );
     if (exceptionDetails === undefined) return result.value;
     throw new Error(`The page threw ${exceptionDetails.exception?.description ?? exceptionDetails.text}`);
   }
