@@ -30,7 +30,7 @@ export interface WireError {
   readonly sessionIds?: readonly string[];
 }
 
-/** Which model answers. An API key lives in the worker's memory; the page keeps it in `idb-keyval` only when asked to. */
+/** Which model answers. An API key lives in the worker's memory; the page keeps it in IndexedDB only when asked to. */
 export type ModelChoice =
   | { readonly kind: "demo" }
   | { readonly kind: "openai"; readonly baseUrl: string; readonly model: string; readonly apiKey?: string };

@@ -182,8 +182,11 @@ async function paidTo(page: Page): Promise<string[]> {
       opened.onerror = () => done(null);
     });
     if (database === null) return [];
-    const read = database.transaction("keyval").objectStore("keyval").get("holdfast-pretend-bank");
-    const book = await new Promise<{ to: string }[] | undefined>((done) => read.onsuccess = () => done(read.result));
+    const versions = IDBKeyRange.bound(["holdfast-pretend-bank"], ["holdfast-pretend-bank", []]);
+    const read = database.transaction("keyval").objectStore("keyval").openCursor(versions, "prev");
+    const book = await new Promise<{ to: string }[] | undefined>((done) =>
+      read.onsuccess = () => done(read.result?.value)
+    );
     database.close();
     return (book ?? []).map(({ to }) => to);
   });

@@ -10,7 +10,7 @@ import { OPTIONAL_PEERS } from "../tasks/optional_peers.ts";
 /** The bundler whose page imports us. */
 export const VITE = "vite@8.3.8";
 /** What our package may depend on; each comes in the version of deno.json. */
-export const DEPENDENCIES: readonly string[] = ["@cfworker/json-schema", "fzstd", "idb-keyval"];
+export const DEPENDENCIES: readonly string[] = ["@cfworker/json-schema", "fzstd"];
 
 const OPTIONS = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
 

@@ -84,7 +84,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   tool: ["@cfworker/json-schema"],
   mcp: ["@modelcontextprotocol/client"],
   otel: ["@opentelemetry/api"],
-  web: ["idb-keyval", "preact", "marked", "dompurify", "highlight.js"],
+  web: ["preact", "marked", "dompurify", "highlight.js"],
   "web/lab": ["preact"],
   server: ["hono"],
   "adapters/postgres": ["postgres"],
@@ -93,9 +93,9 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * What the portable core may reach outside of the repository: @cfworker/json-schema checks plain JSON Schemas without `eval`,
- * so also under a page's content security policy. idb-keyval is for the web worker alone, as {@linkcode PACKAGES} says.
+ * so also under a page's content security policy.
  */
-export const PORTABLE_PACKAGES: readonly string[] = ["@cfworker/json-schema", "idb-keyval"];
+export const PORTABLE_PACKAGES: readonly string[] = ["@cfworker/json-schema"];
 
 /** What must run everywhere. Those that do not exist yet arrive with their feature. */
 export const PORTABLE_ROOTS: readonly string[] = [

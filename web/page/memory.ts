@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { del, get, set } from "idb-keyval";
 import { pageState } from "../client.ts";
 import type { ModelChoice } from "../protocol.ts";
+import { getValue, updateValue } from "../values.ts";
 
 /** An input that is not known to be durable. */
 export interface UnsentInput {
@@ -59,12 +59,13 @@ export function tabMemory(): Memory {
     dropUnsent: (inputId) => keep(all().filter((input) => input.inputId !== inputId)),
     model: async () => {
       try {
-        return await get<ModelChoice>(MODEL_KEY) ?? null;
+        return (await getValue(MODEL_KEY) as ModelChoice | undefined) ?? null;
       } catch {
         return null; // Private modes refuse the database; then nothing was kept.
       }
     },
-    keepModel: (choice) => choice === null ? del(MODEL_KEY).catch(() => {}) : set(MODEL_KEY, choice),
+    keepModel: (choice) =>
+      choice === null ? updateValue(MODEL_KEY, () => undefined).catch(() => {}) : updateValue(MODEL_KEY, () => choice),
     tabState: () => pageState(document),
   };
 }

@@ -1,11 +1,11 @@
 /**
- * The platform of a real dedicated worker: Web Locks, `BroadcastChannel`, `idb-keyval`, `postMessage`.
+ * The platform of a real dedicated worker: Web Locks, `BroadcastChannel`, IndexedDB, `postMessage`.
  *
  * @module
  */
-import { get, update } from "idb-keyval";
 import type { Clock } from "../../mod.ts";
 import { systemRuntime } from "../../src/entry/memory.ts";
+import { getValue, updateValue } from "../values.ts";
 import { pause } from "./pause.ts";
 import type { HeldTabLock, PagePort, Platform, TabChannel, TabLocks } from "./platform.ts";
 
@@ -25,7 +25,7 @@ export function browserPlatform(scope: WorkerScope = globalThis as unknown as Wo
     runtime: systemRuntime,
     locks: webLocks(navigator.locks, systemRuntime.clock),
     openChannel: broadcastChannel,
-    values: { get: (key) => get(key), update: (key, change) => update(key, change) },
+    values: { get: getValue, update: updateValue },
     page: pagePort(scope),
   };
 }

@@ -240,7 +240,7 @@ export class Desk {
       tell,
       say: () => rooms.say({ about: "list" }),
     });
-    list.persisted((await this.#known.read()).isPersisted);
+    list.persisted((await this.#inTime(this.#known.read())).isPersisted);
     const hooks = new Hooks<AgentHooks>();
     this.#crashes.watch(hooks);
     const agent: Agent = createAgent({
