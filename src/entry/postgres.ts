@@ -8,10 +8,10 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { CommandDesk, type CommandDeskOptions, CommandTable } from "../sql/commands/mod.ts";
 import { openSqlStore } from "../sql/sql_store.ts";
 import type { SessionStore } from "../store/session_store.ts";
+import type { SharedStore } from "./shared_store.ts";
 import { systemRuntime } from "./system.ts";
 
-export type { CommandDesk, CommandDeskOptions, CommandTable } from "../sql/commands/mod.ts";
-export type { Command, CommandDraft, CommandKind, CommandState, Posted } from "../sql/commands/mod.ts";
+export type * from "./shared_store.ts";
 export type { ServerFacts } from "../adapters/postgres/mod.ts";
 export { systemClock, systemRandom, systemRuntime } from "./system.ts";
 
@@ -38,13 +38,9 @@ export interface PostgresStoreOptions {
 }
 
 /** A store in PostgreSQL. Closing it ends its connections. */
-export interface PostgresStore extends SessionStore {
+export interface PostgresStore extends SessionStore, SharedStore {
   /** What the server says about itself: its version, `fsync` and `synchronous_commit`. */
   readonly server: ServerFacts;
-  /** What any process may ask of a session that another one writes. */
-  readonly commands: CommandTable;
-  /** Looks for commands from now on and hands them over, as soon as they are posted. Close it before the store. */
-  openDesk(options: Pick<CommandDeskOptions, "handle" | "report">): CommandDesk;
 }
 
 /**

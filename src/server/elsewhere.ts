@@ -7,14 +7,11 @@
  * @module
  */
 import { type Clock, hasCode } from "../../mod.ts";
-import type { Command, CommandDraft, PostgresStore } from "../entry/postgres.ts";
+import type { Command, CommandDraft, SharedStore } from "../entry/shared_store.ts";
 import type { HostedSession } from "./hosted_session.ts";
 import type { HostedSessions } from "./hosted_sessions.ts";
 import { ANSWER_MS_MAX, ANSWER_POLL_MS } from "./limits.ts";
 import { Refusal } from "./problem.ts";
-
-/** What a store that many processes share has besides. */
-export type SharedStore = Pick<PostgresStore, "commands" | "openDesk">;
 
 /** What an {@linkcode Elsewhere} is made from. */
 export interface ElsewhereParts {

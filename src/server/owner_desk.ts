@@ -4,8 +4,8 @@
  * @module
  */
 import { type AgentSession, heardSeq, isEvent, type SessionEvent, type SessionStore } from "../../mod.ts";
-import type { Command, CommandDesk, CommandTable } from "../entry/postgres.ts";
-import { isAnothersNow, type SharedStore } from "./elsewhere.ts";
+import type { Command, CommandDesk, CommandTable, SharedStore } from "../entry/shared_store.ts";
+import { isAnothersNow } from "./elsewhere.ts";
 import type { HostedSessions } from "./hosted_sessions.ts";
 import { problemOf, Refusal } from "./problem.ts";
 import type { Decision, Questions } from "./questions.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Agent, Approver, Clock, LogReader, SessionStore } from "../../mod.ts";
-import { Elsewhere, type SharedStore } from "./elsewhere.ts";
+import type { SharedStore } from "../entry/shared_store.ts";
+import { Elsewhere } from "./elsewhere.ts";
 import { HostedSessions } from "./hosted_sessions.ts";
 import { REQUESTS_PER_TOKEN_MAX, STREAMS_PER_TOKEN_MAX } from "./limits.ts";
 import { OwnerDesk } from "./owner_desk.ts";
