@@ -13,7 +13,7 @@ export { portableZstd } from "../frame/portable_zstd.ts";
 export { systemRuntime } from "./system.ts";
 
 /** What the sessions are kept on, and how. */
-export interface StoreOverOptions extends Pick<JournalOptions, "storage" | "compression"> {
+export interface StoreOverOptions extends Pick<JournalOptions, "storage" | "compression" | "limits"> {
   /** Default: the portable one. */
   readonly codec?: JournalOptions["codec"];
   /** Default: the system's. */
@@ -33,6 +33,6 @@ export interface StoreOverOptions extends Pick<JournalOptions, "storage" | "comp
  * ```
  */
 export function openStoreOver(options: StoreOverOptions): SessionStore {
-  const { storage, compression, codec = portableZstd(), runtime = systemRuntime } = options;
-  return openJournal({ storage, codec, compression, ...runtime });
+  const { storage, compression, limits, codec = portableZstd(), runtime = systemRuntime } = options;
+  return openJournal({ storage, codec, compression, limits, ...runtime });
 }

@@ -12,6 +12,11 @@ export const systemClock: Clock = {
     const timer = setTimeout(wake, delayMs);
     return () => clearTimeout(timer);
   },
+  scheduleQuietly(delayMs, wake) {
+    const timer: unknown = setTimeout(wake, delayMs);
+    if (typeof timer === "object" && timer !== null) (timer as { unref?(): void }).unref?.();
+    return () => clearTimeout(timer as number);
+  },
 };
 
 /** The runtime's cryptographic source. */

@@ -104,6 +104,11 @@ export class ChunkedList<Item> {
     return new ChunkedList(chunks, tail, tail.length, items.length, keyOf);
   }
 
+  /** A list of other items that are found by the same keys. */
+  filledWith(items: readonly Item[]): ChunkedList<Item> {
+    return ChunkedList.from(items, this.#keyOf);
+  }
+
   /** This list and one more item. This version stays as it is. */
   with(item: Item): ChunkedList<Item> {
     const length = this.length + 1;

@@ -17,6 +17,7 @@ export * from "./fold.ts";
 export * from "./gauge.ts";
 export * from "./heard.ts";
 export * from "./inbox.ts";
+export * from "./kept_folds.ts";
 export * from "./lifecycle.ts";
 export * from "./log_fold.ts";
 export * from "./pairing.ts";

@@ -155,6 +155,21 @@ class Scan implements PendingCalls {
   }
 }
 
+/**
+ * A state that came back from JSON, as the fold itself makes it.
+ *
+ * @example
+ * ```ts
+ * import { pendingCallsFold, restorePendingCalls } from "./pending_calls.ts";
+ *
+ * const state = restorePendingCalls(JSON.parse(JSON.stringify(pendingCallsFold.initial())));
+ * if (state.calls.length !== 0) throw new Error("unreachable");
+ * ```
+ */
+export function restorePendingCalls(state: PendingCalls): PendingCalls {
+  return Scan.of(state);
+}
+
 type ScanFields = Pick<
   Scan,
   "lifecycle" | "turn" | "step" | "strayMarker" | "callList" | "nestedList" | "questionList"

@@ -30,6 +30,8 @@ export class FrameScan extends LogScan {
   protected async readOn(source: ByteSource, sizeBytes: number, { visit, signal }: AdvanceOptions): Promise<void> {
     const { frameSizeBytesMax } = this.options.limits;
     for await (const piece of readFrames(source, this.endBytes, sizeBytes, frameSizeBytesMax, signal)) {
+      // A small chunk of the file may hold very much text: it is asked for each frame, and not only for each chunk.
+      signal?.throwIfAborted();
       switch (piece.kind) {
         case "torn":
           this.tailBytes = piece.bytes.length;
@@ -54,6 +56,8 @@ export class FrameScan extends LogScan {
             return;
           }
           this.endBytes = this.readableBytes = piece.endOffset;
+          this.lastStartBytes = piece.frame.offsetBytes;
+          if (this.frames === 0) this.headerEndBytes = piece.endOffset;
           this.frames += 1;
       }
     }

@@ -31,7 +31,7 @@ export interface Encoder {
  * @see session-format §5.1
  */
 export function encodeBatch(rows: readonly string[], { encoding, codec, limits }: Encoder): EncodedBatch {
-  const parts: Uint8Array[] = [];
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   const places: { offsetBytes: number; row: number }[] = [];
   let offsetBytes = 0;
   let row = 0;
@@ -43,7 +43,9 @@ export function encodeBatch(rows: readonly string[], { encoding, codec, limits }
     offsetBytes += part.length;
     row += group.length;
   }
-  return { bytes: concat(parts, offsetBytes), frames: encoding === "zstd" ? parts.length : rows.length, places };
+  // Nearly every batch is one frame, which needs no copy.
+  const bytes = parts.length === 1 ? parts[0]! : concat(parts, offsetBytes);
+  return { bytes, frames: encoding === "zstd" ? parts.length : rows.length, places };
 }
 
 /** The rows of one frame each, in order. */

@@ -5,6 +5,7 @@
  * <project>/<session>/session.v3.jsonl.zstd          the log (or .jsonl, uncompressed)
  * <project>/<session>/session.lock                   one writer
  * <project>/<session>/session.v3.jsonl.zstd.torn-…   copies of torn tails
+ * <project>/<session>/session.v3.jsonl.zstd.snapshot-…   what its events come to: disposable
  * <project>/<session>/blobs/<sha256>                 attachments, one zstd frame each
  * ```
  *
@@ -166,6 +167,24 @@ export function tornCopyOf(log: string, name: string): TornCopyName | null {
   if (!name.startsWith(`${log}.torn-`)) return null;
   const match = /^(0|[1-9][0-9]*)-[0-9a-f]{8}$/.exec(name.slice(log.length + ".torn-".length));
   return match === null ? null : { name, offsetBytes: Number(match[1]) };
+}
+
+/** A snapshot beside its log, and how much of the log it stands for. */
+export interface SnapshotName {
+  readonly name: string;
+  readonly coveredBytes: number;
+}
+
+/** The name of a snapshot. `digest` is the SHA-256 of what it holds in hex; its first 8 digits are used. */
+export function snapshotName(log: string, coveredBytes: number, digest: string): string {
+  return `${log}.snapshot-${coveredBytes}-${digest.slice(0, 8)}`;
+}
+
+/** Reads a snapshot's name; `null` when `name` is no snapshot of `log`. Both are whole names. */
+export function snapshotOf(log: string, name: string): SnapshotName | null {
+  if (!name.startsWith(`${log}.snapshot-`)) return null;
+  const match = /^([1-9][0-9]*)-[0-9a-f]{8}$/.exec(name.slice(log.length + ".snapshot-".length));
+  return match === null ? null : { name, coveredBytes: Number(match[1]) };
 }
 
 /** `~` and four upper-case hex digits for each UTF-16 unit. */

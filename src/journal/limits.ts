@@ -40,6 +40,29 @@ export const TORN_COPIES_BYTES_MAX: number = 16 * 1024 * 1024;
 /** How many entries the seek index of one log has at most; then it gets coarser. */
 export const SEEK_ENTRIES_MAX = 65_536;
 
+/** A snapshot is worth writing when the log has grown by so many events since the last one, or by SNAPSHOT_GROWTH_BYTES. */
+export const SNAPSHOT_GROWTH_EVENTS = 4096;
+/** See SNAPSHOT_GROWTH_EVENTS. */
+export const SNAPSHOT_GROWTH_BYTES: number = 1024 * 1024;
+
+/** The most bytes a snapshot may have. A log whose state is larger is read whole. */
+export const SNAPSHOT_BYTES_MAX: number = 64 * 1024 * 1024;
+
+/** The most bytes the last frame of a log may have for a snapshot to be written, because every opening reads it twice. */
+export const SNAPSHOT_LAST_FRAME_BYTES_MAX: number = 8 * 1024 * 1024;
+
+/**
+ * How much of the end of what a snapshot stands for is compared when a log is opened by it, in bytes; more when the last frame is
+ * larger. A last frame alone may be a short line that another history of the same session ends with, too.
+ */
+export const SNAPSHOT_COMPARED_BYTES: number = 64 * 1024;
+
+/** How fast what a snapshot stands for is read again in the background, in bytes of the log per second. */
+export const PREFIX_CHECK_BYTES_PER_SECOND: number = 1024 * 1024;
+
+/** How much of it at a time, in bytes: what is done between two pauses. */
+export const PREFIX_CHECK_PIECE_BYTES: number = 32 * 1024;
+
 /** The bounds a caller may move. */
 export interface JournalLimits {
   /** The most content of one frame, one row, or one blob, in bytes. Default CONTENT_SIZE_BYTES_MAX (256 MiB). */
@@ -48,6 +71,10 @@ export interface JournalLimits {
   readonly frameSizeBytesMax: number;
   /** Default BATCH_BYTES_MAX (1 MiB). */
   readonly batchBytesMax: number;
+  /** Default SNAPSHOT_GROWTH_EVENTS (4096). `Infinity`, here and in `snapshotGrowthBytes`, writes no snapshots. */
+  readonly snapshotGrowthEvents: number;
+  /** Default SNAPSHOT_GROWTH_BYTES (1 MiB). */
+  readonly snapshotGrowthBytes: number;
 }
 
 /** The bounds when nobody says otherwise. */
@@ -55,4 +82,6 @@ export const JOURNAL_LIMITS: JournalLimits = {
   contentSizeBytesMax: CONTENT_SIZE_BYTES_MAX,
   frameSizeBytesMax: FRAME_SIZE_BYTES_MAX,
   batchBytesMax: BATCH_BYTES_MAX,
+  snapshotGrowthEvents: SNAPSHOT_GROWTH_EVENTS,
+  snapshotGrowthBytes: SNAPSHOT_GROWTH_BYTES,
 };

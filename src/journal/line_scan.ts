@@ -34,6 +34,8 @@ export class LineScan extends LogScan {
           if (!this.#acceptLine(text, offsetBytes, visit)) break;
           if (this.#issue !== null) continue;
           this.endBytes = this.readableBytes = endOffset;
+          this.lastStartBytes = offsetBytes;
+          if (this.frames === 0) this.headerEndBytes = endOffset;
           this.frames += 1;
           const relief = this.dialect.relieve?.() ?? null;
           if (relief !== null) await relief;

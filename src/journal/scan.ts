@@ -19,7 +19,7 @@ import { CURRENT_DIALECT, type Dialect, isRow, type ScannedRow } from "./dialect
 import { type Finding, foundIn, rowFinding, unknownEvent } from "./finding.ts";
 import type { LogEncoding } from "./layout.ts";
 import type { JournalLimits } from "./limits.ts";
-import { type SeekEntry, SeekIndex } from "./seek_index.ts";
+import { type SeekEntry, SeekIndex, type SeekPlaces } from "./seek_index.ts";
 
 /** What a scan needs beside the bytes. */
 export interface ScanOptions {
@@ -39,6 +39,15 @@ export interface AdvanceOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How far a scan got, behind a complete frame (raw: an accepted line). */
+export interface ScanPlace {
+  readonly log: CheckedLog;
+  readonly places: SeekPlaces;
+  readonly frames: number;
+  readonly endBytes: number;
+  readonly lastStartBytes: number;
+}
+
 const EMPTY = new Uint8Array(0);
 
 /** A log being read. */
@@ -54,6 +63,10 @@ export abstract class LogScan {
   frames = 0;
   /** Where the last complete frame (raw: accepted line) ends. A writer continues here. */
   endBytes = 0;
+  /** Where the header's frame (raw: line) ends; 0 until it was read. */
+  headerEndBytes = 0;
+  /** Where the last complete frame begins. Raw: the last accepted line, or the first of the lines that were appended last. */
+  lastStartBytes = 0;
   /** How far `log` reaches: as `endBytes`, or to the end of the complete frame in which the scan stopped. */
   readableBytes = 0;
   /** How many bytes stand behind `endBytes`. */
@@ -103,9 +116,22 @@ export abstract class LogScan {
    */
   appended(log: CheckedLog, places: readonly SeekEntry[], frames: number, endBytes: number): void {
     for (const { offsetBytes, seq } of places) this.index.add(offsetBytes, seq);
+    this.lastStartBytes = places.at(-1)?.offsetBytes ?? this.lastStartBytes;
+    if (this.headerEndBytes === 0) this.headerEndBytes = endBytes;
     this.log = log;
     this.frames += frames;
     this.endBytes = this.readableBytes = endBytes;
+    this.tailBytes = 0;
+    this.tornFrame = EMPTY;
+  }
+
+  /** Goes on where another scan of the same log was, instead of behind the header, which this one has read. */
+  resumeAt({ log, places, frames, endBytes, lastStartBytes }: ScanPlace): void {
+    this.index.restore(places);
+    this.log = log;
+    this.frames = frames;
+    this.endBytes = this.readableBytes = endBytes;
+    this.lastStartBytes = lastStartBytes;
     this.tailBytes = 0;
     this.tornFrame = EMPTY;
   }

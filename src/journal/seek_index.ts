@@ -12,6 +12,14 @@ export interface SeekEntry {
   readonly seq: number;
 }
 
+/** A whole index, as it can be written down. Both lists are ascending and have the same length. */
+export interface SeekPlaces {
+  /** Places nearer to each other than this are left out. */
+  readonly strideBytes: number;
+  readonly offsets: readonly number[];
+  readonly seqs: readonly number[];
+}
+
 /** Places nearer than this to the last one are left out at first, in bytes. */
 const STRIDE_BYTES_MIN = 4096;
 
@@ -61,6 +69,18 @@ export class SeekIndex {
       else high = middle;
     }
     return low === 0 ? null : { offsetBytes: this.#offsets[low - 1]!, seq: this.#seqs[low - 1]! };
+  }
+
+  /** What {@linkcode SeekIndex.restore} makes an index from. */
+  places(): SeekPlaces {
+    return { strideBytes: this.#strideBytes, offsets: [...this.#offsets], seqs: [...this.#seqs] };
+  }
+
+  /** Takes over the places of another index of the same log, instead of its own. */
+  restore({ strideBytes, offsets, seqs }: SeekPlaces): void {
+    this.#strideBytes = strideBytes;
+    this.#offsets = [...offsets];
+    this.#seqs = [...seqs];
   }
 
   /** How many places are remembered. */

@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { AlreadyExistsError } from "../errors.ts";
+import { AlreadyExistsError, hasCode } from "../errors.ts";
 import { encodeHeader, encodeRow, type SessionEvent, type SessionHeader } from "../event/mod.ts";
+import type { KeptFolds } from "../fold/mod.ts";
 import type { StorageFile, StorageLock } from "../storage/storage_port.ts";
-import type { LogWriter, OpenOptions } from "../store/session_store.ts";
+import type { LogWriter, OpenOptions, SnapshotReport } from "../store/session_store.ts";
 import { putBlob } from "./blobs.ts";
 import { fileSource } from "./byte_source.ts";
 import { type CheckedLog, withBatch } from "./checked_log.ts";
@@ -18,6 +19,9 @@ import { type LogPlace, placeOf } from "./locate.ts";
 import { LogFile } from "./log_file.ts";
 import { LogView, type ReadPlace } from "./log_view.ts";
 import type { LogScan } from "./scan.ts";
+import { SnapshotKeeper } from "./snapshot/keeper.ts";
+import { PrefixCheck } from "./snapshot/prefix_check.ts";
+import { type Found, resumeBySnapshot } from "./snapshot/resume.ts";
 import { startScan } from "./start_scan.ts";
 import { CLEAN_TAIL, readTail } from "./tail.ts";
 import { keepTornTail, pruneTornCopies, type TornCopies } from "./torn_tail.ts";
@@ -35,7 +39,6 @@ export class JournalWriter extends LogView implements LogWriter {
   readonly header: SessionHeader;
   readonly encoding: LogEncoding;
   protected readonly place: ReadPlace;
-  protected readonly objection = null;
   protected readonly scan: LogScan;
   readonly #lockName: string;
   /** `null` until the first write of a created session, which takes it; then held until close. */
@@ -49,6 +52,15 @@ export class JournalWriter extends LogView implements LogWriter {
   #queue: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
   readonly #onClose: () => void;
+  readonly #keeper: SnapshotKeeper;
+  #check: PrefixCheck | null = null;
+  #openedBy: Pick<SnapshotReport, "openedBy" | "refused" | "coveredEvents"> = {
+    openedBy: "whole read",
+    refused: null,
+    coveredEvents: 0,
+  };
+  /** What the check of the beginning found. From then on nothing is written. */
+  #doubtful: Finding | null = null;
 
   private constructor(
     context: JournalContext,
@@ -56,8 +68,10 @@ export class JournalWriter extends LogView implements LogWriter {
     header: SessionHeader,
     scan: LogScan,
     onClose: () => void,
+    last: { readonly nextSeq: number; readonly endBytes: number } = { nextSeq: 0, endBytes: 0 },
   ) {
     super(context, place.log);
+    this.#keeper = new SnapshotKeeper({ ...context, ...place }, last);
     this.id = place.id;
     this.place = place;
     this.encoding = place.encoding;
@@ -87,30 +101,76 @@ export class JournalWriter extends LogView implements LogWriter {
     place: LogPlace,
     lock: StorageLock,
     judge: (header: SessionHeader) => Promise<Finding | null>,
-    { visit, signal }: OpenOptions,
+    options: OpenOptions,
     onClose: () => void,
   ): Promise<JournalWriter> {
+    const { visit } = options;
     const reopen = () => context.storage.open(place.log, lock);
     const file = await reopen();
     try {
-      const scan = startScan({ ...context, encoding: place.encoding });
-      await scan.advance(fileSource(context.storage, place.log), file.sizeBytes, { visit, signal });
+      const { scan, found } = await scanned(context, place, file.sizeBytes, options);
       const tail = await readTail(context, place, scan);
       const finding = scan.stop ?? await judge(scan.header!) ?? scan.finding ?? tail.salvage?.objection ?? null;
       if (finding !== null) throw errorOf(finding, `open session "${place.id}" for writing`);
       for (const event of tail.salvage?.events ?? []) visit?.(event);
       // A writer that was killed between append and sync left rows that only the cache holds.
       await file.sync();
-      const writer = new JournalWriter(context, place, scan.header!, scan, onClose);
+      const resumed = found !== null && "kept" in found ? found : null;
+      const last = resumed === null
+        ? undefined
+        : { nextSeq: resumed.kept.folds.nextSeq, endBytes: resumed.snapshot.coveredBytes };
+      const writer = new JournalWriter(context, place, scan.header!, scan, onClose, last);
       writer.tail = tail;
       writer.#lock = lock;
       writer.#file = new LogFile(file, scan.endBytes, reopen);
       writer.bell.acknowledgedBytes = file.sizeBytes; // A torn tail stays readable until it is recovered.
+      await writer.#begin(found, lock);
       return writer;
     } catch (error) {
       await file.close();
       throw error;
     }
+  }
+
+  /** Nothing depends on it, so nothing that is in its way is an error. */
+  async #begin(found: Found, lock: StorageLock): Promise<void> {
+    if (found === null) return;
+    if ("refused" in found) {
+      this.#openedBy = { openedBy: "whole read", refused: found.refused, coveredEvents: 0 };
+      // One that stands for more than there is must be gone before the log grows over it.
+      await this.#keeper.removeAll(lock).catch((error) => this.#keeper.problem = String(error?.message ?? error));
+      return;
+    }
+    const { kept: { folds: { nextSeq } }, snapshot } = found;
+    this.#openedBy = { openedBy: "snapshot", refused: null, coveredEvents: nextSeq };
+    const onMismatch = (finding: Finding) => {
+      this.#doubtful = finding;
+      // The next opening shall read everything and say what is wrong.
+      void this.#enqueue(() => this.#keeper.removeAll(lock)).catch(() => {});
+    };
+    const { encoding, place: { log }, context } = this;
+    this.#check = new PrefixCheck({ ...context, encoding, log, snapshot, onMismatch });
+  }
+
+  offer(kept: KeptFolds): void {
+    const { scan, tail } = this;
+    if (this.#file === null || this.#lock === null || this.#closing !== null || this.doubt !== null) return;
+    // What is not durable, or not whole, is nothing to build on.
+    if (kept.folds.nextSeq !== scan.log.nextSeq || tail.torn !== null || scan.finding !== null) return;
+    if (this.#file.failure === null) this.#keeper.offer(kept, scan, this.#lock);
+  }
+
+  snapshots(): SnapshotReport {
+    const { written, problem } = this.#keeper;
+    return { ...this.#openedBy, check: this.#check?.state ?? "none", written, problem };
+  }
+
+  get doubt(): Error | null {
+    return this.#doubtful === null ? null : this.errorOf(this.#doubtful, "write to");
+  }
+
+  protected get objection(): Finding | null {
+    return this.#doubtful;
   }
 
   async append(events: readonly SessionEvent[], options: { readonly batchId?: string } = {}): Promise<number> {
@@ -122,6 +182,7 @@ export class JournalWriter extends LogView implements LogWriter {
       if (batchId !== undefined && batchId === this.#lastBatch?.id) {
         return this.#repeat(this.#lastBatch, first, rows.length);
       }
+      this.#checkDoubt();
       const lastSeq = await this.#append(rows, first);
       if (batchId !== undefined && first !== null) this.#lastBatch = { id: batchId, firstSeq: first, lastSeq };
       return lastSeq;
@@ -133,6 +194,7 @@ export class JournalWriter extends LogView implements LogWriter {
     const rows = events.map(encodeRow);
     const first = events[0]?.seq ?? null;
     return await this.#enqueue(async () => {
+      this.#checkDoubt();
       this.#accept(rows, first); // Before anything is changed.
       await this.#recoverTail();
       return await this.#append(rows, first);
@@ -142,6 +204,7 @@ export class JournalWriter extends LogView implements LogWriter {
   async materialize(): Promise<void> {
     this.checkOpen("materialize");
     await this.#enqueue(async () => {
+      this.#checkDoubt();
       if (this.#file === null) await this.#publish(null);
     });
   }
@@ -160,7 +223,9 @@ export class JournalWriter extends LogView implements LogWriter {
 
   async #close(): Promise<void> {
     await super.close(); // New calls are refused from now on.
+    await this.#check?.stop();
     await this.#queue;
+    await this.#keeper.end();
     this.bell.acknowledgedBytes = null;
     const errors: unknown[] = [];
     await this.#file?.close().catch((error) => errors.push(error));
@@ -197,10 +262,27 @@ export class JournalWriter extends LogView implements LogWriter {
       await this.#publish({ batch, log });
     } else {
       await this.#recoverTail();
-      await this.#file.append(batch.bytes);
+      await this.#appendBytes(this.#file, batch.bytes);
       this.#acknowledge(log, batch);
     }
     return log.nextSeq - 1;
+  }
+
+  /** A log comes before its snapshots: on a full medium they make room for it. */
+  async #appendBytes(file: LogFile, bytes: Uint8Array): Promise<void> {
+    try {
+      return await file.append(bytes);
+    } catch (error) {
+      if (!hasCode(error, "STORAGE_FULL") || file.failure !== null) throw error;
+      const hadSome = await this.#keeper.removeAll(await this.#takeLock()).catch(() => false);
+      if (!hadSome) throw error;
+    }
+    await file.append(bytes);
+  }
+
+  #checkDoubt(): void {
+    const { doubt } = this;
+    if (doubt !== null) throw doubt;
   }
 
   /** The log with these rows. Throws when they are not what may come next. */
@@ -285,4 +367,28 @@ export class JournalWriter extends LogView implements LogWriter {
   get #encoder(): { encoding: LogEncoding; codec: JournalContext["codec"]; limits: JournalContext["limits"] } {
     return { encoding: this.encoding, codec: this.context.codec, limits: this.context.limits };
   }
+}
+
+/**
+ * Reads a log, behind a snapshot where there is one that fits. What is wrong with a log is never said by the word of a snapshot: then
+ * it is read whole after all.
+ */
+async function scanned(
+  context: JournalContext,
+  place: LogPlace,
+  sizeBytes: number,
+  { visit, signal, restore }: OpenOptions,
+): Promise<{ readonly scan: LogScan; readonly found: Found }> {
+  const source = fileSource(context.storage, place.log);
+  let found = restore === undefined ? null : await resumeBySnapshot(context, place, sizeBytes, signal);
+  if (found !== null && "kept" in found) {
+    restore!(found.kept);
+    await found.scan.advance(source, sizeBytes, { visit, signal });
+    if (found.scan.finding === null) return { scan: found.scan, found };
+    found = { refused: `with it the log looks damaged: ${found.scan.finding.message}` };
+    restore!(null);
+  }
+  const scan = startScan({ ...context, encoding: place.encoding });
+  await scan.advance(source, sizeBytes, { visit, signal });
+  return { scan, found };
 }

@@ -15,6 +15,8 @@ export interface Clock {
    * harmless. A pending timer keeps the process alive: what waits for it is wanted.
    */
   schedule(delayMs: number, wake: () => void): () => void;
+  /** The same, and a pending timer does not keep the process alive. Left out where timers cannot do that. */
+  scheduleQuietly?(delayMs: number, wake: () => void): () => void;
 }
 
 /** The source of unpredictable bits. */

@@ -10,6 +10,7 @@ import { CorruptLogError } from "../errors.ts";
 import { checkAppendable, type SessionEvent } from "../event/mod.ts";
 import {
   foldEvents,
+  type KeptFolds,
   logFold,
   type LogFolds,
   type OpenTurn,
@@ -22,6 +23,7 @@ import type { LogWriter, SessionStore } from "../store/session_store.ts";
 import { type Reconcile, reconcileEffects } from "./reconcile.ts";
 import { closers } from "./repair.ts";
 import { Session, type SessionSettings } from "./session.ts";
+import { SurfaceBound } from "./surface_size.ts";
 import { owedNotices } from "./verdict.ts";
 
 /** How to open a session for writing. */
@@ -71,6 +73,7 @@ export interface Resumed {
  * @throws {NotFoundError}
  * @throws {LockHeldError} when another writer is alive, also in this process
  * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when the log has a fault; nothing was changed
+ * @throws {TooLargeError} when its conversation is over SURFACE_TOKENS_MAX; nothing was changed
  * @throws whatever refused the closers (`STORAGE_FULL` …); the session is not held then
  *
  * @example
@@ -88,8 +91,18 @@ export interface Resumed {
 export async function openSession(options: OpenSessionOptions): Promise<{ session: Session; resumed: Resumed }> {
   const { store, id, clock = store.runtime.clock, random = store.runtime.random, waitMs, signal } = options;
   const seen = new Seen();
-  const log = await store.open(id, "write", { visit: (event) => seen.add([event]), waitMs, signal });
+  const bound = new SurfaceBound(id, signal);
+  const visit = (event: SessionEvent) => {
+    seen.add([event]);
+    bound.watch(seen.folds);
+  };
+  const restore = (kept: KeptFolds | null) => {
+    seen.restore(kept);
+    bound.watch(seen.folds);
+  };
+  const log = await store.open(id, "write", { visit, restore, waitMs, signal: bound.signal });
   try {
+    bound.check();
     const resumed = await resume(log, seen, { ...options, clock, random });
     const { folds, lastType } = seen;
     const { inheritedEventCount } = log;
@@ -138,6 +151,12 @@ async function resume(
 class Seen {
   folds: LogFolds = logFold.initial();
   lastType: string | null = null;
+
+  /** Goes on from a state that was kept, or begins anew. */
+  restore(kept: KeptFolds | null): void {
+    this.folds = kept?.folds ?? logFold.initial();
+    this.lastType = kept?.lastType ?? null;
+  }
 
   add(events: readonly SessionEvent[]): void {
     this.folds = foldEvents(logFold, events, this.folds);

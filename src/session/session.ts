@@ -19,7 +19,7 @@ import {
   surfaceProblem,
 } from "../fold/mod.ts";
 import type { Clock, Random } from "../runtime/runtime.ts";
-import type { EventPage, LogWriter } from "../store/session_store.ts";
+import type { EventPage, LogWriter, SnapshotReport } from "../store/session_store.ts";
 import { untilAborted } from "../writer/until_aborted.ts";
 import { WriteBehind } from "../writer/write_behind.ts";
 import { contained, Observers, type SessionProblem } from "./observers.ts";
@@ -96,6 +96,8 @@ export class Session implements AsyncDisposable {
 
   /** Always the folds of exactly the events that were handed to `#writer` or were in the log before. */
   #folds: LogFolds;
+  /** The type of the last event. A log that is not new either ends with this one or gets it now. */
+  #lastType: string | null;
   /** Whether this lifecycle still needs its `checkpoint/policy`, which goes directly before its first other event. */
   #owesPolicy: boolean;
   /** Set from the first look at a draft until the last observer was told: no event may come in between. */
@@ -112,6 +114,7 @@ export class Session implements AsyncDisposable {
     this.random = random;
     this.#log = log;
     this.#folds = folds;
+    this.#lastType = folds.nextSeq === 0 ? null : END_SEED.type;
     this.#owesPolicy = log.traits.sync === "device" && !this.isVolatile;
     const report = contained(parts.report);
     this.#observers = new Observers(log.id, report);
@@ -172,7 +175,12 @@ export class Session implements AsyncDisposable {
    * flushes throw it. The events that were not durable stay readable, and `forkSession` can keep them as another session.
    */
   get failure(): unknown {
-    return this.#writer.failure;
+    return this.#writer.failure ?? this.#log.doubt ?? null;
+  }
+
+  /** What became of the snapshots beside the log; `null` where the store has none. Nothing depends on them but time. */
+  get snapshots(): SnapshotReport | null {
+    return this.#log.snapshots?.() ?? null;
   }
 
   /**
@@ -225,11 +233,18 @@ export class Session implements AsyncDisposable {
     try {
       const durableSeq = await this.#log.append(events, { batchId });
       end(null);
+      this.#offer(durableSeq);
       return durableSeq;
     } catch (error) {
       end(error);
       throw error;
     }
+  }
+
+  /** Lets the store keep what the log comes to, when all of it is durable. */
+  #offer(durableSeq: number): void {
+    if (durableSeq !== this.#folds.nextSeq - 1) return;
+    this.#log.offer?.({ folds: this.#folds, lastType: this.#lastType });
   }
 
   async #flush(): Promise<number> {
@@ -341,6 +356,7 @@ export class Session implements AsyncDisposable {
   async #close(): Promise<void> {
     const errors: unknown[] = [];
     await this.#writer.close().catch((error) => errors.push(error));
+    if (errors.length === 0) this.#offer(this.durableSeq);
     await this.#log.close().catch((error) => errors.push(error));
     this.#tellFollowers();
     this.#observers.clear();
@@ -372,6 +388,7 @@ export class Session implements AsyncDisposable {
     const folds = foldEvents(logFold, events, this.#folds);
     this.#writer.push(events);
     this.#folds = folds;
+    this.#lastType = events.at(-1)?.type ?? this.#lastType;
     this.#tellFollowers();
   }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { SessionEvent, SessionHeader } from "../event/mod.ts";
+import type { KeptFolds } from "../fold/mod.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { StorageTraits } from "../storage/storage_port.ts";
 
@@ -95,6 +96,11 @@ export interface OpenOptions {
   readonly visit?: (event: SessionEvent, place?: EventPlace) => void;
   /** Poll for the lock this long, in milliseconds, with back-off. Default 0: never wait. */
   readonly waitMs?: number;
+  /**
+   * For writing: takes over what the first events come to, when the store has kept that, and `visit` is then called for the others
+   * alone. It may be called again with `null`: everything is visited from the beginning after all. Without it, everything always is.
+   */
+  readonly restore?: (kept: KeptFolds | null) => void;
   /** Ends the waiting or the scan. */
   readonly signal?: AbortSignal;
   /**
@@ -153,6 +159,22 @@ export interface LogReader extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** What became of the snapshots of an open log. Nothing depends on it but time. */
+export interface SnapshotReport {
+  /** Whether the log was opened by a snapshot, or read whole. */
+  readonly openedBy: "snapshot" | "whole read";
+  /** Why the snapshots that were there were not used; `null` when one was, or there was none. */
+  readonly refused: string | null;
+  /** How many events the snapshot that was used stood for; 0 without one. */
+  readonly coveredEvents: number;
+  /** The check of what it stood for, in the background: `none` without one, `ended` when it was closed or could not go on. */
+  readonly check: "none" | "running" | "passed" | "failed" | "ended";
+  /** How many were written since the log was opened. */
+  readonly written: number;
+  /** Why the last one could not be written; `null` when it could. */
+  readonly problem: string | null;
+}
+
 /** A log open for writing: the only one, anywhere. */
 export interface LogWriter extends LogReader {
   /**
@@ -174,6 +196,15 @@ export interface LogWriter extends LogReader {
   materialize(): Promise<void>;
   /** Keeps bytes under their SHA-256, durable when it resolves. Returns the digest, 64 lower-case hex digits. */
   putBlob(bytes: Uint8Array): Promise<string>;
+  /**
+   * Offers what the acknowledged events come to, for whoever opens the log next. The store keeps it, in the background, when that
+   * saves enough, and forgets it when anything is in the way. Left out by stores that keep nothing of the kind.
+   */
+  offer?(kept: KeptFolds): void;
+  /** What became of snapshots. Left out by stores that have none. */
+  snapshots?(): SnapshotReport;
+  /** Why nothing can be appended any more, found in the background; `null` or left out while nothing was. */
+  readonly doubt?: Error | null;
 }
 
 /** A place that keeps sessions. */

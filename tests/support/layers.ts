@@ -29,8 +29,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   runtime: TYPES,
   model: TYPES,
   storage: TYPES,
-  // The store port passes the medium's traits through; both ports are types only.
-  store: [...TYPES, "storage", "runtime"],
+  // The store port passes the medium's traits and the folds it keeps through; it is types only.
+  store: [...TYPES, "fold", "storage", "runtime"],
   frame: ["errors"],
   journal: ["store", "storage", "frame", "event", "fold", "runtime", "errors"],
   sql: ["store", "event", "fold", "runtime", "errors"],
@@ -58,6 +58,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   web: OUTSIDE,
   // The page of the crash lab runs the engine on the simulated media.
   "web/lab": [...OUTSIDE, "web", "testing"],
+  // The page that measures in anybody's browser runs the same cases as the task.
+  "web/bench": [...OUTSIDE, "bench"],
   testing: OUTSIDE,
   bench: OUTSIDE,
   cli: [...OUTSIDE, "mcp", "server", "testing", "bench"],
@@ -88,7 +90,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "web/lab": ["preact"],
   server: ["hono"],
   "adapters/postgres": ["postgres"],
-  bench: ["idb-keyval", "playwright"],
+  bench: ["idb-keyval", "playwright", "uplot", "@sqlite.org/sqlite-wasm"],
 };
 
 /**
@@ -114,6 +116,7 @@ export function layerOf(path: string): string | null {
   if (path === "mod.ts") return "mod";
   const [top, folder, inner] = path.split("/");
   if (top === "web" && /^lab(?:\.tsx)?$/.test(folder ?? "")) return "web/lab";
+  if (top === "web" && folder === "bench") return "web/bench";
   if (top === "web" || top === "bench") return top;
   if (top !== "src" || folder === undefined) return null;
   if (folder === "adapters") return `adapters/${inner}`;

@@ -80,7 +80,8 @@ export class WatchedStore implements SessionStore {
       if (event.type === "log/salvaged") salvaged.push(event);
       options.visit?.(event);
     };
-    const log = await this.#store.open(id, mode, { ...options, visit: see });
+    // Every event has to be seen, so a snapshot is of no use.
+    const log = await this.#store.open(id, mode, { ...options, restore: undefined, visit: see });
     try {
       const moved = expected === null ? null : movedSince(expected, tail, log.state());
       if (moved !== null) throw new Refusal(LOG_MOVED, `Cannot go on with session "${id}": ${moved}`);

@@ -16,6 +16,7 @@ import { type Candidate, CrashWatch, KILLED, Run, type StateChoice } from "./mom
 import { remembering } from "./remembering.ts";
 import { StageDoor } from "./stage.ts";
 import { logName, observe, type TrialOptions, type Tried, tryState } from "./trial.ts";
+import { type HarmCounts, SnapshotHarm } from "./snapshot_harm.ts";
 import type { Unit } from "./unit.ts";
 
 /** How many states of each life are tried in a `random` unit, and how many of the recovery of each. */
@@ -38,6 +39,8 @@ export interface BenchOptions {
   readonly bounds?: Partial<CrashBounds>;
   /** `false`: targets say that a key is closed and take an order under it all the same. To see that this is found. Default `true`. */
   readonly keepsClosed?: boolean;
+  /** Whether processes write snapshots whenever they can, and something happens to them between processes. Default false. */
+  readonly harmsSnapshots?: boolean;
 }
 
 /** One state that was tried. */
@@ -75,6 +78,9 @@ export class LabBench {
   readonly #judge: TrialOptions["judge"];
   readonly #keepsClosed: boolean;
   readonly #bounds: Partial<CrashBounds>;
+  readonly #harmsSnapshots: boolean;
+  /** What happens to the snapshots of the unit that runs now. */
+  #harm: SnapshotHarm | null = null;
 
   constructor(options: BenchOptions = {}) {
     const codec = options.codec ?? portableZstd();
@@ -85,12 +91,14 @@ export class LabBench {
     this.#judge = createJudge({ decodeFrame });
     this.#bounds = options.bounds ?? {};
     this.#keepsClosed = options.keepsClosed ?? true;
+    this.#harmsSnapshots = options.harmsSnapshots ?? false;
   }
 
   /** Runs one unit: every state it tries, in an order that is always the same. */
   async *run(unit: Unit): AsyncGenerator<Trial> {
     let number = 0;
     await rest();
+    this.#harm = this.#harmsSnapshots ? await this.#harmOf(unit) : null;
     for await (const { candidate, tried, rejudged } of this.#states(unit)) {
       if (number % TRIALS_PER_TASK === 0) await rest();
       yield {
@@ -162,6 +170,23 @@ export class LabBench {
       return (run, medium) => new CrashWatch(run, medium, log, this.#choice(unit, life + 1));
     }
     return isDurable ? null : (run, medium) => new CrashWatch(run, medium, log, () => []);
+  }
+
+  /** Harm that knows the snapshots of other lives: the same letters and fewer of them, with other dice, under the same header. */
+  async #harmOf(unit: Unit): Promise<SnapshotHarm> {
+    const harm = new SnapshotHarm(logName(unit.compression), seedFrom(unit.seed, 55));
+    const [first = []] = unit.lives;
+    for (let count = 1; count <= first.length; count++) {
+      const { fault: _, ...sound } = unit;
+      const other = { ...sound, kind: "random" as const, seed: seedFrom(unit.seed, 56 + count) };
+      harm.remember((await this.#firstLife({ ...other, lives: [first.slice(0, count)] }, () => [])).medium);
+    }
+    return harm;
+  }
+
+  /** How often what was done to the snapshots of the unit that ran last; `null` where nothing was. */
+  get harmCounts(): HarmCounts | null {
+    return this.#harm?.counts ?? null;
   }
 
   /** The life before the first crash, and the states it can leave. */
@@ -238,6 +263,7 @@ export class LabBench {
       ...{ mustCompact: isLong, workshop: isLong ? this.#longWorkshop : this.#workshop },
       ...{ judge: this.#judge, medium, compression, seed, log, ledgerTools: LEDGER_TOOLS },
       ...{ lockHeldAfterDeath: 0, letters: [], watch: null, isChancy: kind === "random" },
+      ...(this.#harmsSnapshots ? { hasSnapshots: true, harm: this.#harm ?? undefined } : {}),
     };
   }
 }

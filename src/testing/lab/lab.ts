@@ -29,6 +29,8 @@ export interface LabOptions {
   readonly faultStates?: number;
   /** At least so many states of lives with compactions; default 0. */
   readonly compactionStates?: number;
+  /** At least so many states of lives with snapshots that somebody harms; default 0. They count as `random` ones, too. */
+  readonly snapshotStates?: number;
   /** This thread does every `of`-th unit, from `index` on. Default: all of them. */
   readonly share?: { readonly index: number; readonly of: number };
   readonly bench?: BenchOptions;
@@ -76,6 +78,8 @@ export function runLab(options: LabOptions): Promise<LabTally> {
       if (isMine()) await run(unit);
     }
     index = 0;
+    await harmSnapshots(options, share1(options.snapshotStates), isMine, tally);
+    index = 0;
     for (const unit of compactionUnits(options.seed)) {
       if (tally.compactionStates >= share1(options.compactionStates)) break;
       if (isMine()) await run(unit);
@@ -89,6 +93,31 @@ export function runLab(options: LabOptions): Promise<LabTally> {
     }
     return tally;
   });
+}
+
+/** Lives like the random ones, in which each process finds snapshots that somebody harmed or swapped. */
+async function harmSnapshots(
+  { seed, bench: options, onUnit, signal }: LabOptions,
+  wanted: number,
+  isMine: () => boolean,
+  tally: LabTally,
+): Promise<void> {
+  if (wanted === 0) return;
+  const bench = new LabBench({ ...options, harmsSnapshots: true });
+  const before = tally.states;
+  for (const unit of randomUnits(seedFrom(seed, 5))) {
+    if (tally.states - before >= wanted) break;
+    if (!isMine()) continue;
+    for await (const trial of bench.run(unit)) {
+      count(tally, trial);
+      signal?.throwIfAborted();
+    }
+    for (const [harm, times] of Object.entries(bench.harmCounts ?? {})) {
+      tally.snapshots[harm] = (tally.snapshots[harm] ?? 0) + times;
+    }
+    tally.units++;
+    onUnit?.(tally);
+  }
 }
 
 /**

@@ -57,6 +57,8 @@ export interface ProcessOptions {
   readonly isChancy: boolean;
   /** How often a lock of the dead is refused. Default 0: then the first try has to succeed. */
   readonly lockHeldAfterDeath?: number;
+  /** Whether snapshots are written as soon as a log grows, instead of when it pays. Default false: sessions of the lab are short. */
+  readonly hasSnapshots?: boolean;
 }
 
 /** How opening the session ended. */
@@ -91,7 +93,10 @@ export class LabProcess {
     const storage = watched(medium.open(this.name), (what) => record.turn(this.name, what));
     if (chance !== null) slowDown(storage, this.clock, chance);
     const runtime = { clock: this.clock, random: diceOf(seed) };
-    const store = openStoreOver({ storage, codec: workshop.codec, compression: options.compression, runtime });
+    const limits = options.hasSnapshots === true ? { snapshotGrowthEvents: 1 } : undefined;
+    const store = openStoreOver({
+      ...{ storage, codec: workshop.codec, compression: options.compression, runtime, limits },
+    });
     this.#store = new WatchedStore(store, record, incarnation);
     this.#agent = createAgent({
       store: this.#store,

@@ -49,6 +49,8 @@ export interface LabTally {
   classes: Record<string, number>;
   /** How often each verdict was said. */
   verdicts: Record<string, number>;
+  /** What was done to snapshots, how often, and how often a session was opened by one. */
+  snapshots: Record<string, number>;
   violationCount: number;
   violations: LabViolation[];
 }
@@ -75,7 +77,7 @@ export function emptyTally(): LabTally {
       units: 0,
     },
     media: { posix: { states: 0, refused: 0, forgotten: 0 }, opfs: { states: 0, refused: 0, forgotten: 0 } },
-    ...{ classes: {}, verdicts: {}, violationCount: 0, violations: [] },
+    ...{ classes: {}, verdicts: {}, snapshots: {}, violationCount: 0, violations: [] },
   };
 }
 
@@ -122,7 +124,7 @@ export function addTally(tally: LabTally, other: LabTally): void {
   for (const medium of MEDIA) {
     for (const key of ["states", "refused", "forgotten"] as const) tally.media[medium][key] += other.media[medium][key];
   }
-  for (const key of ["classes", "verdicts"] as const) {
+  for (const key of ["classes", "verdicts", "snapshots"] as const) {
     for (const [said, times] of Object.entries(other[key])) tally[key][said] = (tally[key][said] ?? 0) + times;
   }
   tally.violations.push(...other.violations.slice(0, VIOLATIONS_KEPT_MAX - tally.violations.length));

@@ -11,6 +11,7 @@ import type { Letter } from "./letters.ts";
 import type { Candidate, CrashWatch, Run } from "./moment.ts";
 import { reportsOf, unresolvedOf } from "./reports.ts";
 import { salvageRefused } from "./salvage_refused.ts";
+import type { SnapshotHarm } from "./snapshot_harm.ts";
 import type { Compression, MediumKind } from "./unit.ts";
 
 /** What a trial needs beside its state. */
@@ -31,6 +32,8 @@ export interface TrialOptions extends ProcessOptions {
   /** What is done instead of that, under the model of the workshop. */
   readonly afterwards?: (session: AgentSession) => Promise<unknown>;
   /** Watches the recovery and what follows for states of further crashes; `null` where nobody wants them. */
+  /** What happens to the snapshots before each process; default nothing. */
+  readonly harm?: SnapshotHarm;
   readonly watch: ((run: Run, medium: SimulatedMedium) => CrashWatch) | null;
 }
 
@@ -67,6 +70,7 @@ export async function tryState(candidate: Candidate, options: TrialOptions): Pro
   run.lostNames = [...run.lostNames, ...candidate.state.lostNames()];
   const medium = candidate.state.medium({ lockHeldAfterDeath: options.lockHeldAfterDeath });
   const image = medium.snapshot();
+  options.harm?.harm(medium);
   const { lostNames } = run;
 
   const flying = [...run.world.flying];
@@ -88,6 +92,7 @@ export async function tryState(candidate: Candidate, options: TrialOptions): Pro
   watch?.open();
   const opened = await first.resume();
   if (opened.kind === "open") {
+    options.harm?.opened(opened.session.session.snapshots);
     run.record.promised(opened.session.session.durableSeq);
     // A kill left what was written, durable or not, and the recovery built on it: a power cut now must take none of that. Bytes
     // that a failed sync has dropped before nobody can see, once the process that was told so is dead.
@@ -187,8 +192,10 @@ const NOTHING_AFTER = { reopened: null, requests: [], next: [], found: [] } as c
 async function goOn(run: Run, medium: SimulatedMedium, first: Opened, options: TrialOptions): Promise<After> {
   if (first.kind === "stuck") return { ...NOTHING_AFTER, liveness: "stuck" };
   run.incarnation++;
+  options.harm?.harm(medium);
   const life = new LabProcess(options.workshop, run, medium, options);
   const again = first.kind === "absent" ? await life.create() : await life.resume();
+  if (again.kind === "open" && first.kind !== "absent") options.harm?.opened(again.session.session.snapshots);
   const reopened = first.kind === "absent" ? null : {
     ...{ kind: "reopened" as const, how: "opened a second time" },
     files: again.kind === "open" ? medium.snapshot() : null,

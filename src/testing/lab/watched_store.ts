@@ -13,6 +13,7 @@ import type {
   LogWriter,
   OpenOptions,
   SessionStore,
+  SnapshotReport,
 } from "../../store/session_store.ts";
 import type { Record } from "./record.ts";
 
@@ -135,6 +136,18 @@ class WatchedLog implements LogWriter {
     const lastSeq = await this.#log.recover(events);
     acknowledge(lastSeq);
     return lastSeq;
+  }
+
+  offer(kept: Parameters<NonNullable<LogWriter["offer"]>>[0]): void {
+    this.#log.offer?.(kept);
+  }
+
+  snapshots(): SnapshotReport {
+    return this.#log.snapshots!();
+  }
+
+  get doubt(): Error | null {
+    return this.#log.doubt ?? null;
   }
 
   materialize(): Promise<void> {

@@ -214,6 +214,13 @@ export class SimulatedMedium {
     return node?.kind === "file" && node.doubt !== null;
   }
 
+  /** Time: a file holds other bytes than it did, or is gone, on any medium, while nobody has it open. */
+  decay(name: string, bytes: Uint8Array | null): void {
+    const stranger = strangerOn(this.#disk);
+    if (bytes === null) stranger.remove(name);
+    else stranger.write(name, bytes);
+  }
+
   /** A program that ignores our locks. What it does is durable at once, and no operation. Not on OPFS: there is none. */
   get stranger(): MediumStranger {
     if (this.kind !== "posix") throw new TypeError("Cannot meet a stranger: an origin's private files have none");

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { JOURNAL_LIMITS } from "../../../src/journal/limits.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { hasCode } from "../../../src/errors.ts";
 import { parseRow, type SessionEvent } from "../../../src/event/mod.ts";
@@ -139,7 +140,7 @@ Deno.test("a stage in which the check finds anything but what came out is not pu
 });
 
 Deno.test("verifyHere() refuses what a writer would not go on with", async () => {
-  const limits = { contentSizeBytesMax: 1e6, frameSizeBytesMax: 1e6, batchBytesMax: 1e6 };
+  const limits = { ...JOURNAL_LIMITS, contentSizeBytesMax: 1e6, frameSizeBytesMax: 1e6, batchBytesMax: 1e6 };
   const good = logBytes(headerOf(), [turnOf(1)]);
   const check = (bytes: Uint8Array<ArrayBuffer>) =>
     verifyHere(nodeZstd())(

@@ -13,6 +13,7 @@ const [seed, statesMax] = Deno.args.map(Number) as [number, number];
 
 /** What mixes everything comes first; each part ends at its first violation. */
 const PARTS = [
+  { snapshotStates: statesMax / 8 },
   { randomStates: statesMax / 2 },
   { faultStates: statesMax / 4 },
   { exhaustive: [1] },

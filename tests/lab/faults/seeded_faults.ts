@@ -36,10 +36,24 @@ const RECONCILE = "src/session/reconcile.ts";
 const LOG_FILE = "src/journal/log_file.ts";
 const WRITER = "src/journal/writer.ts";
 const WRITE_BEHIND = "src/writer/write_behind.ts";
+const RESUME_BY_SNAPSHOT = "src/journal/snapshot/resume.ts";
 const CLASSES = "src/fold/classes.ts";
 
 /** Every fault. */
 export const SEEDED_FAULTS: readonly SeededFault[] = [
+  fault(
+    "snapshot-believed-unseen",
+    "a snapshot is believed without a look at the frame it ends with",
+    RESUME_BY_SNAPSHOT,
+    [
+      "if (await endDigestOf(source, lastStartBytes, coveredBytes) !== snapshot.endDigest) {",
+      "if (await endDigestOf(source, lastStartBytes, coveredBytes) === snapshot.headerDigest) {",
+    ],
+  ),
+  fault("snapshot-is-the-whole-log", "what stands behind a snapshot is read and forgotten", WRITER, [
+    "await found.scan.advance(source, sizeBytes, { visit, signal });",
+    "await found.scan.advance(source, sizeBytes, { visit, signal });\n    restore!(found.kept);",
+  ]),
   fault("barrier-does-not-flush", "the barrier believes in durability without asking for it", BARRIER, [
     "durableSeq = await session.flush({ signal });",
     "durableSeq = await Promise.resolve(throughSeq);",
