@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { createSession, type LogWriter, type SessionEvent, type SessionStore } from "../mod.ts";
+import { createSession, type LogWriter, type Session, type SessionEvent, type SessionStore } from "../mod.ts";
 import type { Place, RawWriter, StreamCase, StreamLane, StreamSeen, StreamShape } from "./bench_case.ts";
 import { OURS } from "./flush_cases.ts";
 import { makePayload } from "./payload.ts";
@@ -25,45 +25,74 @@ export const batchingCases: readonly StreamCase[] = EVENTS_PER_SECOND.map((event
   baseline: (place) => place.rawWriters[0].name,
 }));
 
-const ours: StreamLane = {
-  name: OURS,
-  async stream(place, shape) {
-    const seen = { eventsPerSync: [] as number[], oldestAgeMs: [] as number[] };
-    const dueMs: number[] = [];
-    const draft = makePayload(EVENT_SIZE_BYTES).drafts[0]!;
-    const store = await place.openStore();
-    // A sequence number is not an index here: `checkpoint/policy` may come before the first event of ours.
-    let firstSeq: number | null = null;
-    let durableSeq = -1;
-    const session = await createSession({
-      store: watched(store, (events) => {
-        const notes = events.filter((event) => event.type === draft.type);
-        durableSeq = events.at(-1)!.seq;
-        if (notes.length > 0) {
-          seen.eventsPerSync.push(notes.length);
-          seen.oldestAgeMs.push(place.nowMs() - dueMs[notes[0]!.seq - firstSeq!]!);
-        }
-      }),
-    });
-    try {
-      await paced(place, shape, (due) => {
-        dueMs.push(due);
-        const { seq } = session.append(draft);
-        firstSeq ??= seq;
-      });
-      // Nobody flushes: the last batch waits for its window as the others did.
-      const lateMs = place.nowMs() + DRAIN_MS_MAX;
-      while (durableSeq < session.nextSeq - 1) {
-        if (place.nowMs() > lateMs) throw new Error(`Cannot end the stream: durable through ${durableSeq} only`);
-        await place.sleep(TICK_MS);
+const ours: StreamLane = { name: OURS, stream: (place, shape) => stream(place, shape) };
+
+/** What a stream of ours showed. */
+export interface OwnStreamSeen extends StreamSeen {
+  /** When each write to the store began. */
+  readonly syncStartsMs: readonly number[];
+  /** How many events were appended. */
+  readonly events: number;
+}
+
+/**
+ * Appends events at a steady pace to a session that nobody flushes, and waits until the last of them is durable.
+ *
+ * @param acknowledged called after every sync
+ *
+ * @example
+ * ```ts
+ * import type { Place } from "./bench_case.ts";
+ * import { stream } from "./batching_cases.ts";
+ *
+ * async function largestBatch(place: Place): Promise<number> {
+ *   const { eventsPerSync } = await stream(place, { eventsPerSecond: 100, durationMs: 1000 });
+ *   return Math.max(...eventsPerSync);
+ * }
+ * ```
+ */
+export async function stream(
+  place: Place,
+  shape: StreamShape,
+  acknowledged: (session: Session) => void = () => {},
+): Promise<OwnStreamSeen> {
+  const seen = { eventsPerSync: [] as number[], oldestAgeMs: [] as number[], syncStartsMs: [] as number[], events: 0 };
+  const dueMs: number[] = [];
+  const draft = makePayload(EVENT_SIZE_BYTES).drafts[0]!;
+  const store = await place.openStore();
+  // A sequence number is not an index here: `checkpoint/policy` may come before the first event of ours.
+  let firstSeq: number | null = null;
+  let durableSeq = -1;
+  const session: Session = await createSession({
+    store: watched(store, () => seen.syncStartsMs.push(place.nowMs()), (events) => {
+      const notes = events.filter((event) => event.type === draft.type);
+      durableSeq = events.at(-1)!.seq;
+      if (notes.length > 0) {
+        seen.eventsPerSync.push(notes.length);
+        seen.oldestAgeMs.push(place.nowMs() - dueMs[notes[0]!.seq - firstSeq!]!);
       }
-    } finally {
-      await session.close();
-      await store.close();
+      acknowledged(session);
+    }),
+  });
+  try {
+    await paced(place, shape, (due) => {
+      dueMs.push(due);
+      const { seq } = session.append(draft);
+      seen.events++;
+      firstSeq ??= seq;
+    });
+    // Nobody flushes: the last batch waits for its window as the others did.
+    const lateMs = place.nowMs() + DRAIN_MS_MAX;
+    while (durableSeq < session.nextSeq - 1) {
+      if (place.nowMs() > lateMs) throw new Error(`Cannot end the stream: durable through ${durableSeq} only`);
+      await place.sleep(TICK_MS);
     }
-    return seen;
-  },
-};
+  } finally {
+    await session.close();
+    await store.close();
+  }
+  return seen;
+}
 
 function raw(writer: RawWriter): StreamLane {
   return {
@@ -110,21 +139,30 @@ async function paced(
 }
 
 /** The same store, telling of every batch that was acknowledged. One append of a log is one frame and one sync. */
-function watched(store: SessionStore, acknowledged: (events: readonly SessionEvent[]) => void): SessionStore {
+function watched(
+  store: SessionStore,
+  begun: () => void,
+  acknowledged: (events: readonly SessionEvent[]) => void,
+): SessionStore {
   return new Proxy(store, {
     get(target, key) {
       if (key !== "create") return bound(target, key);
       return async (...args: Parameters<SessionStore["create"]>) =>
-        watchedLog(await target.create(...args), acknowledged);
+        watchedLog(await target.create(...args), begun, acknowledged);
     },
   });
 }
 
-function watchedLog(log: LogWriter, acknowledged: (events: readonly SessionEvent[]) => void): LogWriter {
+function watchedLog(
+  log: LogWriter,
+  begun: () => void,
+  acknowledged: (events: readonly SessionEvent[]) => void,
+): LogWriter {
   return new Proxy(log, {
     get(target, key) {
       if (key !== "append") return bound(target, key);
       return async (...args: Parameters<LogWriter["append"]>) => {
+        begun();
         const seq = await target.append(...args);
         acknowledged(args[0]);
         return seq;

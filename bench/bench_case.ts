@@ -45,14 +45,68 @@ export interface PreparedParser {
   close(): void | Promise<void>;
 }
 
-/** What a runtime lends to the cases. */
+/** A program of its own that makes the same bytes durable, and takes the time itself. */
+export interface NativeWriter {
+  /** How the table calls it: `C write + fdatasync`. */
+  readonly name: string;
+  open(bytes: Uint8Array<ArrayBuffer>): Promise<OpenNativeWriter>;
+}
+
+/** A native writer that was started. */
+export interface OpenNativeWriter {
+  /** Appends the bytes once more. @returns how long that took it, in milliseconds, the way to it not counted */
+  append(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Something that makes bytes appear whole under a new name, without us. */
+export interface Publisher {
+  readonly name: string;
+  /** @returns when the name is durable, too */
+  publish(bytes: Uint8Array<ArrayBuffer>): void | Promise<void>;
+}
+
+/** Many sessions that were put on the medium without a sync each. */
+export interface PlantedSessions {
+  readonly store: SessionStore;
+  /** Finds every log and reads as much of it as listing may. @returns how many bytes that were */
+  readAll(): number | Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Compresses and decompresses one frame. */
+export interface BenchCodec {
+  readonly name: string;
+  compress(plain: Uint8Array): Uint8Array;
+  decompress(frame: Uint8Array): Uint8Array;
+}
+
+/** How a store is wanted. */
+export interface StoreWish {
+  /** Default: the medium's, which is zstd. */
+  readonly compression?: "zstd" | "none";
+}
+
+/** What a runtime lends to the cases. What is optional and absent leaves out the contestants, or the cases, that need it. */
 export interface Place {
   /** `Deno 2.9.6`. */
   readonly runtime: string;
   /** What the bytes end up on: `files`, `OPFS`. */
   readonly medium: string;
   /** A store of ours on this medium. */
-  openStore(): SessionStore | Promise<SessionStore>;
+  openStore(wish?: StoreWish): SessionStore | Promise<SessionStore>;
+  /** Whether a store can be wanted without compression. */
+  readonly hasUncompressed?: boolean;
+  readonly nativeWriter?: NativeWriter;
+  /** A raw writer whose writes to several files overlap, as well as this runtime can. */
+  readonly parallelWriter?: RawWriter;
+  readonly publisher?: Publisher;
+  plantSessions?(count: number, like: { readonly store: SessionStore; readonly id: string }): Promise<PlantedSessions>;
+  readonly codecs?: readonly BenchCodec[];
+  /** How many bytes the process has read by system calls so far; `null` where nobody counts them. */
+  bytesRead?(): number | null;
+  /** How much memory the process holds now. */
+  residentBytes?(): number;
   /** Other stores of ours, on the same medium or on a server. */
   readonly otherStores?: readonly NamedStore[];
   /** The first one is what ratios are taken against. */
@@ -80,12 +134,17 @@ export interface Lane {
 
 /** A contestant that is ready. */
 export interface PreparedLane {
-  /** What is timed. */
-  round(): void | Promise<void>;
+  /** What is timed. A number that comes back is the time in milliseconds, for a round that takes it itself. */
+  round(): void | number | Promise<void | number>;
   /** What belongs to the round and is not timed. */
   after?(): Promise<void>;
+  /** What else is known at the end, such as how small the log became. */
+  facts?(): Promise<Facts>;
   close(): void | Promise<void>;
 }
+
+/** Figures beside the samples, by name. */
+export type Facts = Readonly<Record<string, number>>;
 
 /** A case whose rounds are timed from outside: every lane once per round, in turn. */
 export interface LatencyCase {
@@ -133,8 +192,18 @@ export interface StreamCase {
   baseline(place: Place): string;
 }
 
+/** A case that arranges its contestants itself: many sessions at once, a long stream, memory. */
+export interface LoadCase {
+  readonly kind: "load";
+  readonly name: string;
+  /** Runs only when it is named whole: it takes minutes. */
+  readonly isLarge?: true;
+  /** `null` when this place cannot do it. */
+  run(place: Place, budget: Budget, tell: (text: string) => void): Promise<CaseResult | null>;
+}
+
 /** Any case. */
-export type BenchCase = LatencyCase | StreamCase;
+export type BenchCase = LatencyCase | StreamCase | LoadCase;
 
 /** How much is measured. */
 export interface Budget {
@@ -158,7 +227,7 @@ export interface Series {
   readonly lane: string;
   /** What was measured: `flush`, `events per sync`, `oldest at risk`. */
   readonly measure: string;
-  readonly unit: "ms" | "events";
+  readonly unit: "ms" | "events" | "bytes" | "per second";
   readonly samples: readonly number[];
 }
 
@@ -170,6 +239,8 @@ export interface CaseResult {
   /** Whether samples of equal index come from the same round. */
   readonly isPaired: boolean;
   readonly series: readonly Series[];
+  /** Figures beside the samples: `holdfast: log bytes per raw byte`. */
+  readonly facts?: Facts;
 }
 
 /** What one runtime measured. */
@@ -177,5 +248,7 @@ export interface RuntimeResult {
   readonly runtime: string;
   readonly medium: string;
   readonly absent: readonly Absent[];
+  /** What a reader of the figures must know, such as the steps of the clock. */
+  readonly notes?: readonly string[];
   readonly cases: readonly CaseResult[];
 }

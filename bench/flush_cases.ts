@@ -4,7 +4,7 @@
  * @module
  */
 import { createSession } from "../mod.ts";
-import type { Lane, LatencyCase, Place, RawWriter } from "./bench_case.ts";
+import type { Lane, LatencyCase, NativeWriter, Place, RawWriter } from "./bench_case.ts";
 import { makePayload, type Payload } from "./payload.ts";
 
 /** How the table calls what we measure. */
@@ -23,7 +23,11 @@ export const flushCases: readonly LatencyCase[] = SIZES.map(([size, sizeBytes]) 
   unit: "ms",
   lanes(place) {
     const payload = makePayload(sizeBytes);
-    return [ours(payload), ...place.rawWriters.map((writer) => raw(writer, payload))];
+    return [
+      ours(payload),
+      ...place.rawWriters.map((writer) => raw(writer, payload.bytes)),
+      ...(place.nativeWriter === undefined ? [] : [native(place.nativeWriter, payload.bytes)]),
+    ];
   },
   baseline: (place) => place.rawWriters[0].name,
 }));
@@ -49,12 +53,24 @@ function ours({ drafts }: Payload): Lane {
   };
 }
 
-function raw(writer: RawWriter, { bytes }: Payload): Lane {
+/** A raw writer as a contestant. */
+export function raw(writer: RawWriter, bytes: Uint8Array<ArrayBuffer>): Lane {
   return {
     name: writer.name,
     async prepare() {
       const open = await writer.open();
       return { round: () => open.write(bytes), close: () => open.close() };
+    },
+  };
+}
+
+/** A program of its own as a contestant. */
+export function native(writer: NativeWriter, bytes: Uint8Array<ArrayBuffer>): Lane {
+  return {
+    name: writer.name,
+    async prepare() {
+      const open = await writer.open(bytes);
+      return { round: () => open.append(), close: () => open.close() };
     },
   };
 }

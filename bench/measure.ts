@@ -7,6 +7,7 @@ import type {
   BenchCase,
   Budget,
   CaseResult,
+  Facts,
   LatencyCase,
   Place,
   PreparedLane,
@@ -44,13 +45,26 @@ export async function measureAll(
   for (const [index, benchCase] of cases.entries()) {
     const tell = (text: string) =>
       report(`${place.runtime}: ${benchCase.name} (${index + 1} of ${cases.length}), ${text}`);
-    results.push(
-      benchCase.kind === "latency"
-        ? await measureLatency(benchCase, place, budget, tell)
-        : await measureStreams(benchCase, place, budget, tell),
-    );
+    const result = await measureOne(benchCase, place, budget, tell);
+    if (result !== null) results.push(result);
   }
   return { runtime: place.runtime, medium: place.medium, absent: place.absent, cases: results };
+}
+
+async function measureOne(
+  benchCase: BenchCase,
+  place: Place,
+  budget: Budget,
+  tell: Report,
+): Promise<CaseResult | null> {
+  switch (benchCase.kind) {
+    case "latency":
+      return await measureLatency(benchCase, place, budget, tell);
+    case "stream":
+      return await measureStreams(benchCase, place, budget, tell);
+    case "load":
+      return await benchCase.run(place, budget, tell);
+  }
 }
 
 async function measureLatency(
@@ -58,14 +72,17 @@ async function measureLatency(
   place: Place,
   budget: Budget,
   tell: Report,
-): Promise<CaseResult> {
+): Promise<CaseResult | null> {
   const { rounds, timeMaxMs } = budget;
   const { longRounds, measure = "until durable" } = benchCase;
   const warmUpRounds = Math.min(budget.warmUpRounds, longRounds?.warmUpMax ?? Infinity);
   const roundsMin = Math.min(rounds, longRounds?.min ?? 0);
+  const contestants = benchCase.lanes(place);
+  if (contestants.length === 0) return null;
+  const facts: Record<string, number> = {};
   const lanes: { readonly name: string; readonly prepared: PreparedLane; readonly samples: number[] }[] = [];
   try {
-    for (const lane of benchCase.lanes(place)) {
+    for (const lane of contestants) {
       tell(`preparing ${lane.name}`);
       lanes.push({ name: lane.name, prepared: await lane.prepare(place), samples: [] });
     }
@@ -77,9 +94,14 @@ async function measureLatency(
         const { prepared, samples } = lanes[(turn + round + warmUpRounds) % lanes.length]!;
         const startMs = place.nowMs();
         const done = prepared.round();
-        if (done !== undefined) await done;
-        if (round >= 0) samples.push(place.nowMs() - startMs);
+        const ownMs = done instanceof Promise ? await done : done;
+        if (round >= 0) samples.push(typeof ownMs === "number" ? ownMs : place.nowMs() - startMs);
         await prepared.after?.();
+      }
+    }
+    for (const { name, prepared } of lanes) {
+      for (const [fact, value] of Object.entries(await prepared.facts?.() ?? {} as Facts)) {
+        facts[`${name}: ${fact}`] = value;
       }
     }
   } finally {
@@ -90,6 +112,7 @@ async function measureLatency(
     baseline: benchCase.baseline(place),
     isPaired: true,
     series: lanes.map(({ name, samples }) => ({ lane: name, measure, unit: benchCase.unit, samples })),
+    ...(Object.keys(facts).length > 0 ? { facts } : {}),
   };
 }
 

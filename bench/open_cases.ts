@@ -15,6 +15,7 @@ import {
 import type { Lane, LatencyCase, LogParser, Place } from "./bench_case.ts";
 import { OURS } from "./flush_cases.ts";
 import { makePayload } from "./payload.ts";
+import { withoutSnapshots } from "./snapshot_cases.ts";
 
 const SIZES: readonly number[] = [1000, 10_000, 100_000, 1_300_000];
 /** From here on a case runs only when it is named. */
@@ -47,7 +48,7 @@ interface Log {
 }
 
 async function makeLog(place: Place, events: number): Promise<Log> {
-  const store = await place.openStore();
+  const store = withoutSnapshots(await place.openStore());
   const session = await createSession({ store, volatile: true });
   const draft = makePayload(EVENT_SIZE_BYTES).drafts[0]!;
   for (let written = 0; written < events; written++) {

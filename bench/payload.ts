@@ -45,6 +45,27 @@ export function makePayload(sizeBytes: number): Payload {
   return { drafts, bytes: new TextEncoder().encode(rows) };
 }
 
+/**
+ * A batch of so many events, each a row of this size.
+ *
+ * @param rowSizeBytes at least 100
+ *
+ * @example
+ * ```ts
+ * import { makeBatch } from "./payload.ts";
+ *
+ * const { drafts, bytes } = makeBatch(6, 120);
+ * if (drafts.length !== 6 || bytes.length !== 720) throw new Error("unreachable");
+ * ```
+ */
+export function makeBatch(events: number, rowSizeBytes: number): Payload {
+  const texts = Array.from({ length: events }, (_, index) => prose(rowSizeBytes - rowOf("").length, index + 1));
+  return {
+    drafts: texts.map((text) => ({ type: "bench/note", data: { text }, ignorable: true })),
+    bytes: new TextEncoder().encode(texts.map(rowOf).join("")),
+  };
+}
+
 function rowOf(text: string): string {
   return JSON.stringify({ type: "bench/note", seq: 0, time: 1_700_000_000_000, data: { text }, ignorable: true }) +
     "\n";

@@ -30,6 +30,11 @@ export function benchReport({ machine, budget, runtimes, notRun }: BenchDocument
   if (budget !== "full") lines.push("A short look: these figures are not worth quoting.");
   for (const { runtime, medium, cases, absent } of runtimes) {
     lines.push("", `${runtime}, ${medium}`, ...table([HEAD, ...cases.flatMap(rowsOf)]));
+    for (const { name, facts = {} } of cases) {
+      for (const [fact, value] of Object.entries(facts)) {
+        lines.push(`${name}, ${fact}: ${Number(value.toPrecision(4))}`);
+      }
+    }
     for (const { name, reason } of absent) lines.push(`Not measured: ${name}: ${reason}`);
   }
   for (const { runtime, reason } of notRun) lines.push("", `Not measured: ${runtime}: ${reason}`);
@@ -46,7 +51,11 @@ function rowsOf(result: CaseResult): string[][] {
 }
 
 function figures({ unit }: Series, { count, p50, p90, p99, max }: Summary): string[] {
-  const text = (value: number) => unit === "ms" ? `${value.toFixed(value < 100 ? 2 : 0)} ms` : String(value);
+  const text = (value: number) => {
+    if (unit === "ms") return `${value.toFixed(value < 100 ? 2 : 0)} ms`;
+    if (unit === "bytes") return `${(value / 1024).toFixed(0)} KiB`;
+    return unit === "per second" ? `${value.toFixed(0)} /s` : String(value);
+  };
   return [String(count), text(p50), text(p90), text(p99), text(max)];
 }
 

@@ -9,10 +9,12 @@ import { dirname, join } from "node:path";
 import type { RuntimeResult } from "./bench_case.ts";
 import type { BenchMessage, BenchRequest } from "./messages.ts";
 import { type Machine, machine } from "./machine.ts";
+import { compileNative } from "./native.ts";
+import { NATIVE_VARIABLE } from "./places/file_place.ts";
 import { benchProcess, type RuntimeName, type Variables } from "./runtimes.ts";
 
 /** How long one runtime may take. A browser that hangs is ended then. */
-const RUNTIME_MS_MAX = 10 * 60_000;
+const RUNTIME_MS_MAX = 20 * 60_000;
 /** How long a process may take to leave once it was asked to. */
 const LEAVE_MS_MAX = 10_000;
 
@@ -82,7 +84,7 @@ async function runOne(name: RuntimeName, folder: string, options: BenchOptions):
   const request: BenchRequest = { cases, budget };
   const child = new Deno.Command(command, {
     args: [...args, folder, JSON.stringify(request)],
-    env: { ...env, NO_COLOR: "1" },
+    env: { ...env, NO_COLOR: "1", [NATIVE_VARIABLE]: await compileNative(folder) ?? "" },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

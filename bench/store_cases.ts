@@ -19,7 +19,7 @@ const SIZES: readonly (readonly [name: string, sizeBytes: number])[] = [
 /** One case per size of what a barrier waits for. Where a runtime has the journal alone, it is alone. */
 export const storeCases: readonly LatencyCase[] = SIZES.map(([size, sizeBytes]) => ({
   kind: "latency",
-  name: `barrier ${size}`,
+  name: `stores ${size}`,
   unit: "ms",
   lanes(place) {
     const payload = makePayload(sizeBytes);

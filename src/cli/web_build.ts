@@ -17,6 +17,8 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "worker.js": `${WEB_DIR}/worker.ts`,
   "inspector.js": `${WEB_DIR}/inspector.ts`,
   "lab.js": `${WEB_DIR}/lab.tsx`,
+  "bench.js": `${WEB_DIR}/bench/page.ts`,
+  "bench_worker.js": `${WEB_DIR}/bench/worker.ts`,
 };
 
 /** A bundler that says nothing for this long is probably being downloaded, and the person is told so. */
@@ -42,7 +44,7 @@ export interface BundleOptions {
 }
 
 /**
- * Bundles the page, its worker and the crash lab, and copies the static files of `web/` beside them.
+ * Bundles the page, its worker, the crash lab and the benchmark, and copies the static files of `web/` beside them.
  *
  * The folder is made when it is missing. What an earlier build left there under another name stays.
  *

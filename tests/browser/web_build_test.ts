@@ -14,12 +14,25 @@ async function withFolder(run: (folder: string) => Promise<void>): Promise<void>
 /** What only Deno or Node have, as it would stand in a bundle: a name that is used, an import that stayed. */
 const RUNTIME_CODE = [/\bDeno\s*\.\s*\w/, /["']node:\w/, /\bprocess\s*\.\s*(?:versions|argv|cwd|exit|stdin|stdout)\b/];
 
-Deno.test("buildWeb() writes a page, a worker, the crash lab and static files, without code that needs Deno or Node", async () => {
+Deno.test("buildWeb() writes a page, a worker, the crash lab, the benchmark and static files, without code that needs Deno or Node", async () => {
   const lockBefore = await Deno.readTextFile(`${repositoryDir}/deno.lock`);
   await withFolder(async (folder) => {
     const files = await buildWeb(`${folder}/new/dist`);
     const names = files.map(({ name }) => name);
-    for (const name of ["index.html", "lab.css", "lab.html", "lab.js", "page.js", "style.css", "worker.js"]) {
+    for (
+      const name of [
+        "bench.html",
+        "bench.js",
+        "bench_worker.js",
+        "index.html",
+        "lab.css",
+        "lab.html",
+        "lab.js",
+        "page.js",
+        "style.css",
+        "worker.js",
+      ]
+    ) {
       assert(names.includes(name), name);
     }
     assertEquals(names.filter((name) => /\.tsx?$/.test(name)), []);

@@ -37,7 +37,7 @@ function isBarrierMeasured(args: readonly string[]): boolean {
   const named = args.flatMap((arg, index) =>
     arg.startsWith("--case=") ? [arg.slice(7)] : args[index - 1] === "--case" ? [arg] : []
   );
-  return named.length === 0 || named.some((name) => name.startsWith("barrier") || "barrier".startsWith(name));
+  return named.length === 0 || named.some((name) => name.startsWith("stores") || "stores".startsWith(name));
 }
 
 function notStarted(error: unknown): null {

@@ -7,6 +7,7 @@
 import { fillNpmCache } from "../package/npm.ts";
 import { findChromium } from "../support/browser/chromium.ts";
 import { findFirefox } from "../support/browser/firefox.ts";
+import { findBun } from "../support/bun.ts";
 import { findNode, findOldestNode } from "../support/node.ts";
 
 /** Command → the Debian package that brings it. */
@@ -29,7 +30,7 @@ export async function prepareTools(): Promise<Record<string, string>> {
   if (missing.length > 0) await install(missing);
   console.log(await fillNpmCache());
 
-  return { ...await prepareNode(), ...await prepareBrowsers() };
+  return { ...await prepareNode(), ...await prepareBun(), ...await prepareBrowsers() };
 }
 
 async function prepareNode(): Promise<Record<string, string>> {
@@ -40,6 +41,17 @@ async function prepareNode(): Promise<Record<string, string>> {
   } catch (error) {
     // The tests that need Node fail and say the same; the others still run.
     console.log(`node: ${messageOf(error)}`);
+    return {};
+  }
+}
+
+async function prepareBun(): Promise<Record<string, string>> {
+  try {
+    const bun = await findBun();
+    console.log(`bun: ${bun}`);
+    return { HOLDFAST_BUN: bun };
+  } catch (error) {
+    console.log(`bun: ${messageOf(error)}`);
     return {};
   }
 }

@@ -75,7 +75,8 @@ export function Welcome() {
       </table>
       <p class="explain">
         <a href="lab.html">The crash lab</a>{" "}
-        steps through every state that a crash can leave of a payment, byte by byte.
+        steps through every state that a crash can leave of a payment, byte by byte.{" "}
+        <a href="bench.html">The benchmark</a> measures how long this browser takes to make a log durable.
       </p>
       <p class="explain">
         The log is a file in this browser’s private storage, synced by a worker. Nothing leaves this page unless you

@@ -19,7 +19,15 @@ import type {
 } from "../../storage/storage_port.ts";
 import { isUnfinishedClaim } from "./claim.ts";
 import { attempt, codeOf, isMissing, refusal } from "./errno.ts";
-import { type FileEntry, type FileStat, type FileSystem, FLAGS, identityOf, nodeFileSystem } from "./file_system.ts";
+import {
+  fdatasyncElsewhere,
+  type FileEntry,
+  type FileStat,
+  type FileSystem,
+  FLAGS,
+  identityOf,
+  nodeFileSystem,
+} from "./file_system.ts";
 import type { KernelLock } from "./guard.ts";
 import { HeldLock, takeLock } from "./held_lock.ts";
 import { systemKernelLock } from "./kernel_lock.ts";
@@ -38,6 +46,8 @@ export interface FileStorageOptions {
   readonly root: string;
   /** The calls to the operating system, for tests that make them fail. */
   readonly fs?: FileSystem;
+  /** A `fdatasync` on another thread, for tests. With an `fs` of its own and without this, every sync blocks. */
+  readonly fdatasync?: (descriptor: number) => Promise<void>;
   /** The kernel's lock, for tests. */
   readonly kernelLock?: KernelLock;
 }
@@ -72,7 +82,9 @@ export function openFileStorage(options: FileStorageOptions): StoragePort {
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw refusal(error, `use "${root}" as root`);
   }
-  return new FileStorage(new FileResources(new Tree(root, fs), options.kernelLock ?? systemKernelLock()));
+  const syncElsewhere = options.fdatasync ?? (options.fs === undefined ? fdatasyncElsewhere : null);
+  const kernel = options.kernelLock ?? systemKernelLock();
+  return new FileStorage(new FileResources(new Tree(root, fs), kernel, syncElsewhere));
 }
 
 class FileStorage implements StoragePort {

@@ -2,7 +2,8 @@
  * The few calls the file adapter makes to the operating system, as an interface, so that a test can make each of them fail.
  *
  * They are the synchronous ones of `node:fs`, which Deno and Node share: in both an append is then exactly one `write` and a
- * sync exactly one `fdatasync`, where the asynchronous calls cost 14 to 17 system calls.
+ * sync exactly one `fdatasync`, where the asynchronous calls cost 14 to 17 system calls and up to twice the time. Only when
+ * several files wait to be synced at once is the asynchronous sync the better one, because then the syncs overlap.
  *
  * @module
  */
@@ -51,8 +52,80 @@ export interface FileSystem {
   readdirSync(path: string, options: { readonly withFileTypes: true }): readonly FileEntry[];
 }
 
-/** The real one. */
-export const nodeFileSystem: FileSystem = nodeFs;
+/** What Deno says of a path. */
+interface DenoFileInfo {
+  readonly dev: number;
+  readonly ino: number | null;
+  readonly size: number;
+  readonly mode: number | null;
+  readonly mtime: Date | null;
+  readonly ctime: Date | null;
+  readonly birthtime: Date | null;
+  readonly isFile: boolean;
+  readonly isDirectory: boolean;
+}
+
+const deno = (globalThis as { Deno?: { lstatSync(path: string): DenoFileInfo } }).Deno;
+
+/**
+ * The real one. Two looks at paths are on the way of every flush, and Deno's own `lstatSync` makes the same system call with a
+ * quarter of the time of its `node:fs` (1.3 µs instead of 5.9 µs), which fills in all that Node's answer has.
+ */
+export const nodeFileSystem: FileSystem = deno === undefined || nodeFs.constants.O_NOFOLLOW === undefined
+  ? nodeFs
+  : { ...nodeFs, lstatSync: (path) => new DenoFileStat(deno.lstatSync(path)) };
+
+/** A `fdatasync` on another thread, so that those of several files overlap. */
+export function fdatasyncElsewhere(descriptor: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    nodeFs.fdatasync(descriptor, (error) => error ? reject(error) : resolve());
+  });
+}
+
+/** Deno's answer in the words of Node's. */
+class DenoFileStat implements FileStat {
+  readonly #info: DenoFileInfo;
+
+  constructor(info: DenoFileInfo) {
+    this.#info = info;
+  }
+
+  get dev(): number {
+    return this.#info.dev;
+  }
+
+  get ino(): number {
+    return this.#info.ino ?? 0;
+  }
+
+  get size(): number {
+    return this.#info.size;
+  }
+
+  get mode(): number {
+    return this.#info.mode ?? 0;
+  }
+
+  get mtimeMs(): number {
+    return this.#info.mtime?.getTime() ?? 0;
+  }
+
+  get ctimeMs(): number {
+    return this.#info.ctime?.getTime() ?? 0;
+  }
+
+  get birthtimeMs(): number {
+    return this.#info.birthtime?.getTime() ?? 0;
+  }
+
+  isFile(): boolean {
+    return this.#info.isFile;
+  }
+
+  isDirectory(): boolean {
+    return this.#info.isDirectory;
+  }
+}
 
 /** Open flags. Windows has neither `O_NOFOLLOW` nor `O_NONBLOCK`; nothing is written there. */
 export const FLAGS: {

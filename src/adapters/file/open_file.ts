@@ -1,6 +1,9 @@
 /**
  * A file open for appending. A steady append and sync is two looks at paths, one write and one `fdatasync`.
  *
+ * A sync that is alone blocks the thread: nothing is faster. When other files of the storage wait for theirs, it goes to another
+ * thread, so that they overlap.
+ *
  * @module
  */
 
@@ -67,6 +70,10 @@ export class OpenFile implements StorageFile {
   /** Why every later call throws. */
   #spent: HoldfastError | null = null;
   #isClosed = false;
+  /** The sync that another thread is at, if any. The descriptor stays open until it is over. */
+  #syncing: Promise<void> | null = null;
+  /** The close that waits for it. */
+  #closing: Promise<void> | null = null;
 
   constructor(options: {
     readonly name: string;
@@ -99,6 +106,7 @@ export class OpenFile implements StorageFile {
     const failed = appendBytes(this.#resources.fs, this.#descriptor, bytes, this.#sizeBytes, what);
     if (failed === null) {
       this.#sizeBytes += bytes.length;
+      this.#resources.unsynced.add(this);
       return;
     }
     if (!failed.isCutBack) {
@@ -108,15 +116,30 @@ export class OpenFile implements StorageFile {
     throw failed.error;
   }
 
-  // deno-lint-ignore require-await -- rejects rather than throws
   async sync(): Promise<void> {
     const what = `sync "${this.name}"`;
     this.#checkUsable(what);
+    const { fs, unsynced, syncElsewhere } = this.#resources;
+    const areOthersWaiting = unsynced.size > (unsynced.has(this) ? 1 : 0);
     try {
-      this.#resources.fs.fdatasyncSync(this.#descriptor);
+      if (areOthersWaiting && syncElsewhere !== null) await this.#outlast(syncElsewhere(this.#descriptor));
+      else fs.fdatasyncSync(this.#descriptor);
     } catch (error) {
       // The kernel reports a lost page once and then calls it clean: another sync of this file would prove nothing.
-      throw this.#spent = syncRefusal(error, what);
+      throw this.#spent ??= syncRefusal(error, what);
+    } finally {
+      unsynced.delete(this);
+    }
+  }
+
+  /** Until it is over this file counts as waiting, and whoever closes it waits too: the number of its descriptor is not free. */
+  async #outlast(sync: Promise<void>): Promise<void> {
+    const before = this.#syncing;
+    const whole = this.#syncing = Promise.allSettled([before, sync]).then(() => {});
+    try {
+      await sync;
+    } finally {
+      if (this.#syncing === whole) this.#syncing = null;
     }
   }
 
@@ -132,10 +155,17 @@ export class OpenFile implements StorageFile {
     this.#sizeBytes = sizeBytes;
   }
 
-  // deno-lint-ignore require-await -- rejects rather than throws
   async close(): Promise<void> {
-    if (this.#isClosed) return;
+    if (this.#isClosed) return await this.#closing ?? undefined;
     this.#isClosed = true;
+    if (this.#syncing !== null) {
+      await (this.#closing = this.#syncing.then(() => this.#end()));
+      return;
+    }
+    this.#end();
+  }
+
+  #end(): void {
     this.#resources.delete(this, this.#guard.identity);
     this.#guard.release();
     this.#resources.fs.closeSync(this.#descriptor);

@@ -22,11 +22,24 @@ export class FileResources {
   readonly kernel: KernelLock;
   /** How a name was published last. */
   publishedBy: "link" | "claim" = "link";
+  /**
+   * Open files whose appended bytes wait for a sync, or are being synced. When there are others, a sync that blocked the thread
+   * would keep them waiting in turn.
+   */
+  readonly unsynced: Set<Closable> = new Set();
   readonly #open = new Set<Closable>();
   readonly #guarded = new Set<string>();
   #isClosed = false;
 
-  constructor(tree: Tree, kernel: KernelLock) {
+  /** Syncs on another thread; `null` when every sync is to block. */
+  readonly syncElsewhere: ((descriptor: number) => Promise<void>) | null;
+
+  constructor(
+    tree: Tree,
+    kernel: KernelLock,
+    syncElsewhere: ((descriptor: number) => Promise<void>) | null = null,
+  ) {
+    this.syncElsewhere = syncElsewhere;
     this.tree = tree;
     this.fs = tree.fs;
     this.kernel = kernel;
@@ -39,6 +52,7 @@ export class FileResources {
 
   delete(resource: Closable, identity: string): void {
     this.#open.delete(resource);
+    this.unsynced.delete(resource);
     this.#guarded.delete(identity);
   }
 

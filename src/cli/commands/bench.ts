@@ -7,7 +7,7 @@ import { chooseCases } from "../../../bench/cases.ts";
 import { readRuntimes } from "../../../bench/main.ts";
 import { benchReport } from "../../../bench/report.ts";
 import { runBench } from "../../../bench/run.ts";
-import { RUNTIME_NAMES } from "../../../bench/runtimes.ts";
+import { RUNTIME_NAMES, usualRuntimes } from "../../../bench/runtimes.ts";
 import type { Command } from "../command.ts";
 import { UsageError } from "../usage.ts";
 
@@ -24,7 +24,7 @@ export const bench: Command = {
       "measure flush latency and batching on the disk of the root, beside a raw append and sync; takes minutes, --quick less",
     flags: {
       case: { value: "NAME", help: "only cases whose name begins so, such as flush", many: true },
-      runtime: { value: "LIST", help: `some of ${RUNTIME_NAMES.join()} (else all of them)` },
+      runtime: { value: "LIST", help: `some of ${RUNTIME_NAMES.join()} (else those that are here)` },
       quick: { help: "a short look; its figures are not worth quoting" },
     },
     count: [0, 0],
@@ -33,8 +33,9 @@ export const bench: Command = {
     const cases = args.texts("case");
     const runtimes = usage(() => {
       chooseCases(cases);
-      return readRuntimes(args.text("runtime") ?? RUNTIME_NAMES.join());
-    });
+      const named = args.text("runtime");
+      return named === undefined ? null : readRuntimes(named);
+    }) ?? await usualRuntimes(env);
     const abort = new AbortController();
     const stopListening = host.onInterrupt(() => abort.abort(new Error("Cannot go on: interrupted")));
     try {
