@@ -36,6 +36,10 @@ export const QUESTIONS_ANSWERED_MAX = 4096;
 export const LIST_ROWS_MAX = 1000;
 /** How many events one page of history has at most. */
 export const PAGE_EVENTS_MAX = 1000;
+/** How large one page of history is at most, in bytes: it ends early, and an event that does not fit into it comes as a preview. */
+export const PAGE_SIZE_BYTES_MAX: number = 256 * 1024;
+/** How large the preview of such an event is at most, in bytes. */
+export const PREVIEW_SIZE_BYTES_MAX: number = 64 * 1024;
 /** How often a tail says that it is alive, in milliseconds. */
 export const HEARTBEAT_MS = 15_000;
 /** A tail whose client took nothing for so many heartbeats, although there was something, is closed. */

@@ -9,6 +9,7 @@ import {
   ANSWERS,
   CANCEL,
   COMPACT,
+  COUNT,
   DECISION,
   DELETE_QUERY,
   EFFECT_KEY,
@@ -42,7 +43,12 @@ export interface Operation {
   readonly isOpen?: true;
 }
 
-const PATH_SCHEMAS: Readonly<Record<string, JsonObject>> = { id: ID, question: QUESTION_ID, effectKey: EFFECT_KEY };
+const PATH_SCHEMAS: Readonly<Record<string, JsonObject>> = {
+  id: ID,
+  question: QUESTION_ID,
+  effectKey: EFFECT_KEY,
+  seq: COUNT,
+};
 
 /** Everything that can be asked. A test compares it with the routes. */
 export const OPERATIONS: readonly Operation[] = [
@@ -114,6 +120,12 @@ export const OPERATIONS: readonly Operation[] = [
     query: EVENTS_QUERY,
     headers: { "Last-Event-ID": { type: "string", pattern: "^[0-9]{0,15}$" } },
     answers: { 200: "EventPage" },
+  },
+  {
+    method: "get",
+    path: "/v1/sessions/{id}/events/{seq}",
+    summary: "One event of the durable log, whole, as it is stored",
+    answers: { 200: "application/json" },
   },
   {
     method: "get",

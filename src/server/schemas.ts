@@ -7,7 +7,7 @@
  */
 import type { JsonObject } from "../../mod.ts";
 import { SHELL_MODES } from "../tools/shell_door.ts";
-import { INPUT_LENGTH_MAX, LIST_ROWS_MAX, PAGE_EVENTS_MAX } from "./limits.ts";
+import { INPUT_LENGTH_MAX, LIST_ROWS_MAX, PAGE_EVENTS_MAX, PAGE_SIZE_BYTES_MAX } from "./limits.ts";
 
 /** A schema, and the type of what passes it. The type is for the compiler only. */
 export type Schema<Value> = JsonObject & { readonly "x-type"?: (value: Value) => void };
@@ -31,7 +31,8 @@ export const QUESTION_ID: JsonObject = { type: "string", minLength: 1, maxLength
 export const EFFECT_KEY: JsonObject = { type: "string", pattern: "^[0-9a-f]{32}$", maxLength: 32 };
 
 /** A count in an address. */
-const COUNT: JsonObject = { type: "string", pattern: "^[0-9]{1,15}$", maxLength: 15 };
+/** A count or a seq in a query or a path. */
+export const COUNT: JsonObject = { type: "string", pattern: "^[0-9]{1,15}$", maxLength: 15 };
 /** A seq in a body. */
 const SEQ: JsonObject = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$", maxLength: 64 };
@@ -272,7 +273,12 @@ export const ANSWERS: Readonly<Record<string, JsonObject>> = {
     nextAfter: NULLABLE_TEXT,
   }, ["sessions", "nextAfter"]),
   EventPage: object({
-    events: { type: "array", items: { type: "object" }, description: "Rows of the log, as they are stored" },
+    events: {
+      type: "array",
+      items: { type: "object" },
+      description:
+        `Rows of the log, as they are stored; at most ${PAGE_SIZE_BYTES_MAX} bytes. A row that is larger comes cut, with \`preview: {sizeBytes, href}\``,
+    },
     nextFrom: NULLABLE_NUMBER,
   }, ["events", "nextFrom"]),
   Question: object({

@@ -4,8 +4,9 @@
  * @module
  */
 import { Hono } from "hono";
-import { encodeRow } from "../../mod.ts";
-import { PAGE_EVENTS_MAX } from "./limits.ts";
+import { encodeRow, NotFoundError, type SessionEvent } from "../../mod.ts";
+import { previewRow } from "./event_preview.ts";
+import { PAGE_EVENTS_MAX, PAGE_SIZE_BYTES_MAX } from "./limits.ts";
 import { Refusal } from "./problem.ts";
 import { EVENTS_QUERY, ID } from "./schemas.ts";
 import type { Tenant } from "./tenant.ts";
@@ -13,10 +14,13 @@ import { countOf, query, type ServerEnv, tenantOf, textCheck } from "./validate.
 
 const checkId = textCheck(ID, "the id of a session");
 
+/** What a page has beside its rows, in bytes, at most. */
+const PAGE_FRAME_BYTES = 256;
+
 const ANY_SEQ = { least: 0, most: Number.MAX_SAFE_INTEGER, otherwise: 0 };
 
 /**
- * `/v1/sessions/:id/events`. With `Accept: text/event-stream` it is a stream.
+ * `/v1/sessions/:id/events`. With `Accept: text/event-stream` it is a stream. `/v1/sessions/:id/events/:seq` is one event, whole.
  *
  * @example
  * ```ts
@@ -40,10 +44,48 @@ export function tailRoutes() {
       const reader = await tenant.store.open(id, "read");
       await using _ = reader;
       const { events, nextFrom } = await reader.read({ from: first, limit: most });
-      // Rows as they are in the log.
-      const text = `{"events":[${events.map(encodeRow).join(",")}],"nextFrom":${nextFrom}}`;
-      return c.body(text, 200, { "content-type": "application/json", "cache-control": "no-store" });
+      const rows = rowsThatFit(id, events);
+      const next = rows.length < events.length ? events[rows.length]!.seq : nextFrom;
+      return c.body(`{"events":[${rows.join(",")}],"nextFrom":${next}}`, 200, JSON_HEADERS);
+    })
+    .get("/sessions/:id/events/:seq", async (c) => {
+      const { store, streams } = tenantOf(c);
+      const id = await checkId(c.req.param("id"));
+      const seq = countOf(c.req.param("seq"), "seq", ANY_SEQ);
+      const giveBack = streams.take();
+      try {
+        const reader = await store.open(id, "read");
+        await using _ = reader;
+        const { events: [event] } = await reader.read({ from: seq, limit: 1 });
+        if (event === undefined) {
+          throw new NotFoundError(`Cannot read event ${seq} of session "${id}": it is not there`);
+        }
+        return c.body(encodeRow(event), 200, JSON_HEADERS);
+      } finally {
+        giveBack();
+      }
     });
+}
+
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+
+/** Rows as they are in the log, as many as a page holds; at least one, which is a preview when it alone is too large. */
+function rowsThatFit(id: string, events: readonly SessionEvent[]): string[] {
+  const encoder = new TextEncoder();
+  const rows: string[] = [];
+  let leftBytes = PAGE_SIZE_BYTES_MAX - PAGE_FRAME_BYTES;
+  for (const event of events) {
+    let row = encodeRow(event);
+    let sizeBytes = encoder.encode(row).length + 1;
+    if (sizeBytes > PAGE_SIZE_BYTES_MAX - PAGE_FRAME_BYTES) {
+      row = previewRow(event, `/v1/sessions/${id}/events/${event.seq}`);
+      sizeBytes = encoder.encode(row).length + 1;
+    }
+    if (sizeBytes > leftBytes) break;
+    leftBytes -= sizeBytes;
+    rows.push(row);
+  }
+  return rows;
 }
 
 async function stream(

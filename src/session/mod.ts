@@ -27,5 +27,6 @@ export {
 } from "./reconcile.ts";
 export * from "./repair.ts";
 export { PAGE_EVENTS_DEFAULT, Session, type SessionParts, type SessionSettings } from "./session.ts";
+export { SURFACE_TOKENS_MAX } from "./surface_size.ts";
 export { type Finding, owedNotices, settleByPerson, verdictDrafts } from "./verdict.ts";
 export { type BarrierBegun, type ProbeEnd, Probes, PROBES_MAX, type SessionProbe, type WriteBegun } from "./probes.ts";

@@ -7,6 +7,7 @@ import type { SessionEvent } from "../event/mod.ts";
 import { logFold, type LogFolds, type OpenTurn, openTurn } from "../fold/mod.ts";
 import type { LogReader, SessionStore } from "../store/session_store.ts";
 import { closers } from "./repair.ts";
+import { SurfaceBound } from "./surface_size.ts";
 
 /** A session open for reading. Close `log` when done. */
 export interface SessionReading {
@@ -24,6 +25,7 @@ export interface SessionReading {
  * Opens a session for reading and folds it. Takes no lock, writes nothing, and shows a damaged log up to its damage.
  *
  * @throws {NotFoundError}
+ * @throws {TooLargeError} when its conversation is over SURFACE_TOKENS_MAX
  * @throws {CorruptLogError|CorruptFrameError|UnsupportedFormatError} when not even the header can be read
  *
  * @example
@@ -43,8 +45,18 @@ export async function readSession(
   options: { readonly store: SessionStore; readonly id: string; readonly signal?: AbortSignal },
 ): Promise<SessionReading> {
   let folds = logFold.initial();
-  const visit = (event: SessionEvent) => void (folds = logFold.apply(folds, event));
-  const log = await options.store.open(options.id, "read", { visit, signal: options.signal });
+  const bound = new SurfaceBound(options.id, options.signal);
+  const visit = (event: SessionEvent) => {
+    folds = logFold.apply(folds, event);
+    bound.watch(folds);
+  };
+  const log = await options.store.open(options.id, "read", { visit, signal: bound.signal });
+  try {
+    bound.check();
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
   const isWhole = log.state().fault === null;
   return { log, folds, open: openTurn(folds.pendingCalls), closers: isWhole ? closers(folds) : [] };
 }

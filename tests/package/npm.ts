@@ -9,6 +9,10 @@ import { OPTIONAL_PEERS } from "../tasks/optional_peers.ts";
 
 /** The bundler whose page imports us. */
 export const VITE = "vite@8.3.8";
+/** The compiler that reads our types. */
+export const TYPESCRIPT = "typescript@6.0.3";
+/** The types of Node, for the exports that name what it has. */
+export const NODE_TYPES = "@types/node@24.19.4";
 /** What our package may depend on; each comes in the version of deno.json. */
 export const DEPENDENCIES: readonly string[] = ["@cfworker/json-schema", "fzstd"];
 
@@ -36,8 +40,8 @@ export async function fillNpmCache(): Promise<string> {
   const folder = await Deno.makeTempDir({ prefix: "holdfast-npm-" });
   try {
     await Deno.writeTextFile(`${folder}/package.json`, '{"private":true}');
-    await install(folder, [...packages, VITE]);
-    return `npm: ${version}, with ${[...packages, VITE].join(", ")} in its cache`;
+    await install(folder, [...packages, VITE, TYPESCRIPT, NODE_TYPES]);
+    return `npm: ${version}, with ${[...packages, VITE, TYPESCRIPT, NODE_TYPES].join(", ")} in its cache`;
   } catch (error) {
     return `npm: ${version}; ${error instanceof Error ? error.message : error}`;
   } finally {

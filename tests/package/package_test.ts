@@ -1,14 +1,17 @@
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
+import { findBun } from "../support/bun.ts";
 import { findNode, findOldestNode } from "../support/node.ts";
 import { fromFileUrl } from "../support/paths.ts";
 import { OPTIONAL_PEERS } from "../tasks/optional_peers.ts";
-import { DEPENDENCIES, install, npmVersion, packagesOf, run } from "./npm.ts";
+import { DEPENDENCIES, install, NODE_TYPES, npmVersion, packagesOf, run, TYPESCRIPT } from "./npm.ts";
 import { importsOf, pack, type Packed } from "./packed.ts";
-import { writesAndReadsBack } from "./vite_page.ts";
+import { buildPages, paysOnce, writesAndReadsBack } from "./vite_page.ts";
 
 /** The only exports that may reach `node:`: a bundler for pages never meets them. */
 const NODE_EXPORTS: readonly string[] = ["./file", "./sqlite", "./postgres", "./tools"];
+/** The exports whose types name what `node:fs` has, so that whoever compiles against them needs the types of Node. */
+const NODE_TYPED_EXPORTS: readonly string[] = ["./tools"];
 /** The exports that need a package which is not installed with ours. */
 const PEER_EXPORTS: readonly string[] = ["./mcp", "./otel", "./postgres"];
 
@@ -24,7 +27,7 @@ Deno.test("the package of `deno task pack`", async (t) => {
     });
     if (await npmVersion() === null) {
       console.log(
-        "9 cases not run: npm is not on the PATH (the package in Node, in types, in a page that Vite builds)",
+        "14 cases not run: npm is not on the PATH (the package in Node and Bun, in types, in pages that Vite builds)",
       );
       return;
     }
@@ -52,7 +55,14 @@ Deno.test("the package of `deno task pack`", async (t) => {
         ),
       });
     });
-    for (const [what, find] of [["Node", findNode], ["the oldest Node it promises", findOldestNode]] as const) {
+    const runtimes: [string, () => Promise<string>][] = [["Node", findNode], [
+      "the oldest Node it promises",
+      findOldestNode,
+    ]];
+    const bun = await findBun().catch(() => null);
+    if (bun === null) console.log("2 cases not run: there is no Bun (the package in Bun)");
+    else runtimes.push(["Bun", () => Promise.resolve(bun)]);
+    for (const [what, find] of runtimes) {
       await t.step(`every export can be imported in ${what}`, async () => {
         const counts = await exportCounts(await find(), project);
         assertEquals(Object.keys(counts).sort(), Object.keys(packed.config.exports).sort());
@@ -67,9 +77,27 @@ Deno.test("the package of `deno task pack`", async (t) => {
     await t.step("its types are those of the sources: right uses pass, wrong ones are refused", async () => {
       await run(Deno.execPath(), ["check", "--quiet", "--node-modules-dir=manual", "--no-lock", "types.ts"], project);
     });
-    await t.step("a page built by Vite writes a session in a worker, and reads it back after a reload", async () => {
-      await writesAndReadsBack(work, packed.tarball);
+    await install(project, [TYPESCRIPT]);
+    for (const resolution of ["bundler", "nodenext"]) {
+      await t.step(`tsc says the same with moduleResolution ${resolution}, for every export`, async () => {
+        const portable = Object.keys(packed.config.exports).filter((path) => !NODE_TYPED_EXPORTS.includes(path));
+        await typeCheck(project, resolution, portable, []);
+      });
+    }
+    await install(project, [NODE_TYPES]);
+    await t.step("tsc says the same of the exports that name what Node has, with the types of Node", async () => {
+      await typeCheck(project, "nodenext", NODE_TYPED_EXPORTS, ["node"]);
     });
+    const dist = await buildPages(`${work}/vite`, packed.tarball);
+    await t.step("a page built by Vite writes a session in a worker, and reads it back after a reload", async () => {
+      await writesAndReadsBack(dist, `${work}/profile`);
+    });
+    await t.step(
+      "a page built by Vite asks, pays once, and has what was said after a reload (./client, ./worker)",
+      async () => {
+        await paysOnce(dist, `${work}/profile-2`);
+      },
+    );
   } finally {
     await Deno.remove(work, { recursive: true });
   }
@@ -151,29 +179,46 @@ async function makeProject(work: string, { tarball }: Packed): Promise<string> {
   return project;
 }
 
-async function killedInsideAnEffect(project: string, node: string): Promise<void> {
-  const root = `root-${crypto.randomUUID()}`;
-  const child = new Deno.Command(node, {
-    args: ["agent.mjs", "pay", root],
-    cwd: project,
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  const { value = "" } = await lines.read();
-  child.kill("SIGKILL");
-  await child.status;
-  await lines.cancel();
-  const { session, effectKey } = JSON.parse(value) as { session: string; effectKey: string };
-  assert(/^[0-9a-f]{32}$/.test(effectKey), `the body ran under the key "${effectKey}"`);
-
-  const resumed = JSON.parse(await run(node, ["agent.mjs", "resume", root], project)) as {
-    session: string;
-    calls: { name: string; class: string }[];
-    reason: string;
+/** Checks `types.ts` and an import of every path with the compiler that most projects use. */
+async function typeCheck(
+  project: string,
+  moduleResolution: string,
+  paths: readonly string[],
+  types: readonly string[],
+): Promise<void> {
+  const uses = paths.map((path, index) =>
+    `import * as e${index} from "@holdfast/holdfast${path.slice(1)}"; export type E${index} = keyof typeof e${index};`
+  );
+  await Deno.writeTextFile(`${project}/every.ts`, uses.join("\n"));
+  const module_ = moduleResolution === "bundler" ? "esnext" : moduleResolution;
+  const lib = ["esnext", "dom", "dom.iterable", "dom.asynciterable"];
+  const compilerOptions = {
+    noEmit: true,
+    strict: true,
+    target: "esnext",
+    lib,
+    types,
+    module: module_,
+    moduleResolution,
   };
-  assertEquals(resumed.session, session);
-  assertEquals(resumed.calls.map((call) => [call.name, call.class]), [["pay", "outcome_unknown"]]);
-  assertEquals(resumed.reason, "completed");
+  const config = { compilerOptions, files: ["types.ts", "every.ts"] };
+  await Deno.writeTextFile(`${project}/tsconfig.json`, JSON.stringify(config));
+  await run(await findNode(), ["node_modules/typescript/lib/tsc.js"], project);
+}
+
+async function killedInsideAnEffect(project: string, runtime: string): Promise<void> {
+  const root = `root-${crypto.randomUUID()}`;
+  const paying = await new Deno.Command(runtime, { args: ["agent.mjs", "pay", root], cwd: project, stderr: "inherit" })
+    .output();
+  assertEquals([paying.signal, paying.stdout.length], ["SIGKILL", 0]);
+  const bank = () => Deno.readTextFileSync(`${project}/${root}-bank.txt`).trimEnd().split("\n");
+  assertEquals(bank().map((line) => line.split(" ")[1]), ["alice"]);
+  assert(/^[0-9a-f]{32} /.test(bank()[0]!), `the body ran under the key "${bank()[0]}"`);
+
+  const { session, ...said } = JSON.parse(await run(runtime, ["agent.mjs", "resume", root], project));
+  assert(typeof session === "string");
+  const settled = { calls: [["pay", "outcome_unknown"]], verdicts: ["happened"], unresolved: 0, reason: "completed" };
+  assertEquals(said, settled);
+  // Alice was paid once, under one key; bob by the turn after.
+  assertEquals(bank().map((line) => line.split(" ")[1]), ["alice", "bob"]);
 }

@@ -27,7 +27,7 @@ Deno.test("hc<ServerApp>: a typed client does everything a person needs, and ask
       const path = pathname.replace(/(sessions)\/(?!import$)[^/]+/, "$1/{id}").replace(
         /(approvals)\/.+/,
         "$1/{question}",
-      );
+      ).replace(/(events)\/.+/, "$1/{seq}");
       asked.add(`${init?.method?.toLowerCase()} ${path}`);
       return fetch(input, init);
     },
@@ -63,6 +63,8 @@ Deno.test("hc<ServerApp>: a typed client does everything a person needs, and ask
   assertEquals(detail.unresolved, []);
   const events = await client.v1.sessions[":id"].events.$get({ param, query: { from: "0", limit: "3" } });
   assertEquals(JSON.parse(await events.text()).nextFrom, 3);
+  const event = await client.v1.sessions[":id"].events[":seq"].$get({ param: { id: "a", seq: "2" } });
+  assertEquals(JSON.parse(await event.text()).seq, 2);
   const settled = await client.v1.sessions[":id"].settle.$post({ param, json: { callSeq: 0, verdict: "absent" } });
   assertEquals(settled.status as number, 404);
   await settled.body?.cancel();

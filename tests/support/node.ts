@@ -99,6 +99,15 @@ function describe(version: string | null): string {
 async function nodeFromNpm(release: string): Promise<string> {
   const os = Deno.build.os === "windows" ? "win" : Deno.build.os;
   const name = `node-${os}-${Deno.build.arch === "x86_64" ? "x64" : "arm64"}`;
+  return await binaryFromNpm(name, release, `bin/node${os === "win" ? ".exe" : ""}`);
+}
+
+/**
+ * A program that a package of npm holds, in Deno's npm cache; fetched when it is not there. No script of the package runs.
+ *
+ * @throws {Error} when it cannot be fetched
+ */
+export async function binaryFromNpm(name: string, release: string, file: string): Promise<string> {
   // Outside of the repository and without a lock, so that deno.json and deno.lock stay as they are.
   const folder = await Deno.makeTempDir({ prefix: "holdfast-node-" });
   try {
@@ -110,11 +119,13 @@ async function nodeFromNpm(release: string): Promise<string> {
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-  const binary = `${name}/${release}/bin/node${os === "win" ? ".exe" : ""}`;
+  const binary = `${name}/${release}/${file}`;
   for (const registry of await npmRegistries()) {
     if (await isFile(`${registry}/${binary}`)) return `${registry}/${binary}`;
   }
-  throw new Error(`Cannot find Node in Deno's npm cache: no "${binary}" below ${(await npmRegistries()).join(", ")}`);
+  throw new Error(
+    `Cannot find ${name} in Deno's npm cache: no "${binary}" below ${(await npmRegistries()).join(", ")}`,
+  );
 }
 
 /** Deno keeps npm packages in one folder per registry; its name depends on the machine's npm settings. */

@@ -1,20 +1,25 @@
-// A stranger's program on Node. `agent.mjs pay ROOT` dies in the middle of an effect; `agent.mjs resume ROOT` goes on.
+// A stranger's program. `agent.mjs pay ROOT` kills itself in the middle of an effect; `agent.mjs resume ROOT` settles it and goes on.
+import { appendFileSync, readFileSync } from "node:fs";
 import { createAgent, defineTool, scripted } from "@holdfast/holdfast";
 import { openFileStore } from "@holdfast/holdfast/file";
 
 const [what, root] = process.argv.slice(2);
 const store = openFileStore({ root });
+// The pretend bank: one line per payment, under its key.
+const bank = `${root}-bank.txt`;
 const pay = defineTool({
   name: "pay",
   description: "Pays somebody",
   parameters: { type: "object", properties: { to: { type: "string" } }, required: ["to"] },
   effect: "keyed",
-  async execute({ to }, { effectKey }) {
-    if (to === "alice") {
-      process.stdout.write(JSON.stringify({ session: session.id, effectKey }) + "\n");
-      await new Promise((resolve) => setTimeout(resolve, 600_000)); // The test kills this process here.
-    }
+  execute({ to }, { effectKey }) {
+    appendFileSync(bank, `${effectKey} ${to}\n`);
+    if (to === "alice") process.kill(process.pid, "SIGKILL"); // The money is gone and nobody has said so yet.
     return `paid ${to}`;
+  },
+  reconcile({ effectKey }) {
+    const line = readFileSync(bank, "utf8").split("\n").find((line) => line.startsWith(effectKey));
+    return line === undefined ? { verdict: "absent" } : { verdict: "happened", content: `found: ${line}` };
   },
 });
 const call = (to) => [{ call: { name: "pay", arguments: { to } } }];
@@ -29,6 +34,13 @@ if (what === "pay") {
   session = await agent.resume(row.id);
 }
 const { reason } = await session.send("pay");
-console.log(JSON.stringify({ session: session.id, calls: session.resumed.calls, reason: reason.kind }));
+const { calls, verdicts, unresolved } = session.resumed;
+console.log(JSON.stringify({
+  session: session.id,
+  calls: calls.map(({ name, class: found }) => [name, found]),
+  verdicts: verdicts.filter(({ type }) => type === "effect/reconciled").map(({ data }) => data.verdict),
+  unresolved: unresolved.length,
+  reason: reason.kind,
+}));
 await session.close();
 await store.close();

@@ -1,1 +1,5 @@
-export default { worker: { format: "es" }, logLevel: "error" };
+export default {
+  worker: { format: "es" },
+  logLevel: "error",
+  build: { target: "esnext", rollupOptions: { input: ["index.html", "embed/index.html"] } },
+};
