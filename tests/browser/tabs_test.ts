@@ -3,14 +3,13 @@ import { seedsFrom } from "../kill/kill_run.ts";
 import { wholeLog } from "./support/judge.ts";
 import { judgeLog } from "./support/judge_log.ts";
 import { Lab } from "./support/lab.ts";
-import { percentile, runSchedules, schedulesInWords, TAKEOVER_MS_MAX } from "./support/schedules.ts";
+import { ANY_TAKEOVER_MS_MAX, runSchedules, schedulesInWords } from "./support/schedules.ts";
 import { verifyLogs } from "./support/verify.ts";
 
-Deno.test("40 random schedules of three tabs: no fork, each input executed once, a takeover within 3 s of the release", async () => {
-  const report = await runSchedules(seedsFrom(1, 40));
+Deno.test("40 random schedules of three tabs: no fork, each input executed once, nobody stuck", async () => {
+  const report = await runSchedules(seedsFrom(1, 40), ANY_TAKEOVER_MS_MAX);
   console.log(schedulesInWords(report));
   if (report.schedules < 40) return; // Named seeds are for looking closer.
-  assert(percentile(report.takeoverMs, 0.99) <= TAKEOVER_MS_MAX, "the 99th percentile of the takeovers");
   assert(report.takeoverMs.length >= 20, `only ${report.takeoverMs.length} takeovers`);
   assert((report.calls.done ?? 0) >= 20, `only ${report.calls.done} calls were done`);
 });
