@@ -4,7 +4,6 @@
  * @module
  */
 import type { SessionEvent } from "../event/mod.ts";
-import { type Brackets, bracketsFold, type Unresolved, unresolvedFold } from "../fold/mod.ts";
 import { lastFrames, LineScanner, type ZstdCodec } from "../frame/mod.ts";
 import type { SessionRow } from "../store/session_store.ts";
 import type { Finding } from "./finding.ts";
@@ -12,23 +11,6 @@ import type { LogEncoding } from "./layout.ts";
 
 /** The part of a row that depends on the content. */
 export type Content = Pick<SessionRow, "header" | "state" | "reason" | "lastEventTime">;
-
-/** What a listing wants to know of all events of a log. */
-export class Seen {
-  lastEventTime: number | null = null;
-  unresolved: Unresolved = unresolvedFold.initial();
-  #brackets: Brackets = bracketsFold.initial();
-
-  add(event: SessionEvent): void {
-    this.lastEventTime = event.time;
-    this.unresolved = unresolvedFold.apply(this.unresolved, event);
-    this.#brackets = bracketsFold.apply(this.#brackets, event);
-  }
-
-  get turn(): number | null {
-    return this.#brackets.turn;
-  }
-}
 
 /** Events that stand nowhere but inside a turn, and name it. */
 const INSIDE_TURN: ReadonlySet<string> = new Set([

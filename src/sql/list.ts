@@ -4,8 +4,9 @@
  * @module
  */
 import { hasCode } from "../errors.ts";
-import type { SessionEvent, SessionHeader } from "../event/mod.ts";
-import { attentionText, type Brackets, bracketsFold, type Unresolved, unresolvedFold } from "../fold/mod.ts";
+import type { SessionHeader } from "../event/mod.ts";
+import { attentionText } from "../fold/mod.ts";
+import { Listed } from "../store/listed.ts";
 import type { SessionRow } from "../store/session_store.ts";
 import { headerOf } from "./columns.ts";
 import type { SqlContext } from "./context.ts";
@@ -83,7 +84,7 @@ async function rowOf(
 /** Reads and checks the whole log. */
 async function wholeContent(transaction: SqlTransaction, state: SessionState, header: SessionHeader): Promise<Content> {
   const scan = new SqlScan(state.row.id as string, header);
-  const seen = new Seen();
+  const seen = new Listed();
   await scan.advance(transaction, state, { visit: (event) => seen.add(event) });
   const { finding } = scan;
   const { lastEventTime, turn } = seen;
@@ -114,21 +115,4 @@ async function endContent(transaction: SqlTransaction, state: SessionState, head
   if (turn?.type === "turn/start") return { header, lastEventTime, state: "open", reason: "a turn is open" };
   const reason = `not wholly read: it has more than ${LIST_BYTES_MAX} bytes`;
   return { header, lastEventTime, state: "unchecked", reason };
-}
-
-/** What a listing wants to know of all events of a log. */
-class Seen {
-  lastEventTime: number | null = null;
-  unresolved: Unresolved = unresolvedFold.initial();
-  #brackets: Brackets = bracketsFold.initial();
-
-  add(event: SessionEvent): void {
-    this.lastEventTime = event.time;
-    this.unresolved = unresolvedFold.apply(this.unresolved, event);
-    this.#brackets = bracketsFold.apply(this.#brackets, event);
-  }
-
-  get turn(): number | null {
-    return this.#brackets.turn;
-  }
 }

@@ -121,14 +121,13 @@ class SqliteSql implements SqlPort {
     });
   }
 
-  // Async, so that a refusal is a rejection.
-  // deno-lint-ignore require-await
+  // deno-lint-ignore require-await -- rejects rather than throws
   async claim(key: string): Promise<SqlClaim> {
     this.#checkOpen("lock");
     return this.#claims.take(key);
   }
 
-  // deno-lint-ignore require-await
+  // deno-lint-ignore require-await -- rejects rather than throws
   async claimed(keys: readonly string[]): Promise<ReadonlySet<string>> {
     this.#checkOpen("look at");
     return new Set(keys.filter((key) => this.#claims.isTaken(key)));

@@ -12,7 +12,8 @@ import { type Finding, foundIn } from "../finding.ts";
 import { foldedEvent, type LegacyRow, type LegacyVersion, parseLegacyHeader, readLegacyRow } from "../legacy/mod.ts";
 import { LIST_BYTES_MAX, LIST_CONTENT_BYTES_MAX } from "../limits.ts";
 import type { LogPlace } from "../locate.ts";
-import { type Content, judged, lastLines, Seen, SeenTail } from "../row_content.ts";
+import { Listed } from "../../store/listed.ts";
+import { type Content, judged, lastLines, SeenTail } from "../row_content.ts";
 import { storedHeader } from "./old_dialect.ts";
 import { type OldLog, readOldLog } from "./old_log.ts";
 
@@ -43,8 +44,8 @@ async function wholeContent(
   sizeBytes: number,
 ): Promise<Content> {
   const bytes = await context.storage.read(log, { startBytes: 0, endBytes: sizeBytes });
-  const read = async (view: "migrated" | "viewed"): Promise<{ old: OldLog; seen: Seen }> => {
-    const seen = new Seen();
+  const read = async (view: "migrated" | "viewed"): Promise<{ old: OldLog; seen: Listed }> => {
+    const seen = new Listed();
     const old = await readOldLog({
       ...{ ...context, source: bytesSource(log, bytes), sizeBytes: bytes.length, encoding, version, view },
       contentBudgetBytes: LIST_CONTENT_BYTES_MAX,
